@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// A lane: one direction of a link. A FIFO of (frame, arrival time), one producer, one consumer.
+//
+// The producer writes `tail`, the consumer `head`, each on its own line with what that side needs.
+// Between lcores the release store of `tail` publishes the slots; inside a window of the virtual
+// clock nothing sent can be due, so the consumer never races for the newest slot. Slots carry the
+// arrival time so that a peek does not touch the frame.
+//
+// Timing, all in the producer's hands: a frame that is ready at r starts at max(r, free_at), holds
+// the lane for its wire bytes, and arrives delay later, when its last bit is in.
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/core/frame.h"
+#include "emu/core/rng.h"
+#include "emu/core/simtime.h"
+
+struct node;
+
+struct lane_slot {
+	struct frame *f;
+	simtime_t at;
+};
+
+struct lane {
+	// consumer
+	uint32_t head;
+	uint32_t mask; // slots - 1, constant
+	struct lane_slot *slots;
+	struct node *dst;
+	uint16_t dst_port;
+	bool remote; // the two ends run on different lcores
+	bool up;     // changed only while nothing runs (timeline)
+	uint8_t pad[3];
+
+	// producer
+	alignas(RTE_CACHE_LINE_MIN_SIZE) uint32_t tail;
+	uint16_t src_port;
+	struct node *src;
+	uint64_t byte_time; // see byte_time_fp()
+	simtime_t delay;    // propagation + the sender's forwarding latency, > 0
+	simtime_t free_at;  // end of the last frame sent
+	uint64_t sent_frames;
+	uint64_t sent_bytes; // frame bytes with FCS
+	// error model: each frame is corrupted with this probability (0 = never)
+	uint64_t corrupt_q32;
+	struct rng rng;
+	uint64_t rate_bps;
+	uint32_t id;
+};
+
+static inline bool lane_empty(const struct lane *l)
+{
+	return __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE) == l->head;
+}
+
+// Arrival time of the oldest frame, SIMTIME_NEVER when the lane is empty. Consumer only.
+static inline simtime_t lane_next(const struct lane *l)
+{
+	return lane_empty(l) ? SIMTIME_NEVER : l->slots[l->head & l->mask].at;
+}
+
+static inline bool lane_full(const struct lane *l)
+{
+	return l->tail - __atomic_load_n(&l->head, __ATOMIC_RELAXED) > l->mask;
+}
+
+static inline simtime_t lane_wire_time(const struct lane *l, uint32_t wire_bytes)
+{
+	return serialization_time(l->byte_time, wire_bytes);
+}
+
+// Allocates at least `slots` slots. Returns 0 or -ENOMEM.
+int lane_init(struct lane *l, uint32_t slots);
+void lane_fini(struct lane *l);

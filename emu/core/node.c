@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// What every node does the same way: putting frames on lanes, ending them, counting, executing the
+// next event. The engine's inner loop is node_step(); everything here runs on the node's lcore.
+
+#include "emu/core/node.h"
+
+#include <errno.h>
+#include <rte_prefetch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/core/observe.h"
+
+#define TIMERS_INITIAL 64
+
+int node_init(struct node *n, const struct node_ops *ops, const char *name, unsigned n_ports,
+	unsigned log_cap)
+{
+	n->ops = ops;
+	n->n_ports = (uint16_t)n_ports;
+	snprintf(n->name, sizeof(n->name), "%s", name);
+	n->ports = calloc(n_ports, sizeof(*n->ports));
+	struct port_counters *ctr = calloc(n_ports, sizeof(*ctr));
+	n->log = (struct event_log){.cap = log_cap, .ev = calloc(log_cap, sizeof(struct event))};
+	if (n->ports == NULL || ctr == NULL || n->log.ev == NULL) {
+		free(ctr);
+		node_fini(n);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < n_ports; i++)
+		n->ports[i].ctr = &ctr[i];
+	if (evq_init(&n->evq, 2 * n_ports + 1) < 0 ||
+		timer_heap_init(&n->timers, TIMERS_INITIAL) < 0) {
+		node_fini(n);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void node_fini(struct node *n)
+{
+	if (n->ports != NULL)
+		free(n->ports[0].ctr);
+	free(n->ports);
+	free(n->log.ev);
+	n->ports = NULL;
+	n->log.ev = NULL;
+	evq_fini(&n->evq);
+	timer_heap_fini(&n->timers);
+}
+
+void node_timer(struct node *n, simtime_t at, uint32_t kind, uint32_t arg)
+{
+	if (unlikely(timer_heap_add(&n->timers, at, kind, arg) < 0)) {
+		fprintf(stderr, "fabemu: %s: out of memory for timers\n", n->name);
+		abort();
+	}
+	evq_set(&n->evq, node_src_timer(n), timer_heap_next(&n->timers));
+}
+
+static void lost_on_lane(struct node *n, unsigned port, struct frame *f, enum drop_reason reason)
+{
+	f->in_port = (uint16_t)port;
+	node_drop(n, port, f, reason);
+}
+
+void node_send_noted(
+	struct node *n, unsigned port, struct frame *f, int what, uint64_t a, uint64_t b)
+{
+	struct node_port *p = &n->ports[port];
+	struct lane *l = p->out;
+	struct port_counters *c = p->ctr;
+	uint32_t bytes = frame_buffer_bytes(f);
+	simtime_t start = simtime_max(n->now, l->free_at);
+	simtime_t end = start + lane_wire_time(l, bytes + ETH_OVERHEAD_BYTES - ETH_FCS_BYTES);
+
+	l->free_at = end;
+	c->tx_frames++;
+	c->tx_bytes += bytes;
+	c->tx_prio_frames[f->tc]++;
+	c->tx_prio_bytes[f->tc] += bytes;
+	n->data_hops += f->payload_len != 0;
+	node_observe(n, port, OBSERVE_TX, f, start, (enum observe_what)what, a, b);
+
+	if (unlikely(!l->up)) {
+		lost_on_lane(n, port, f, DROP_LINK_DOWN);
+		return;
+	}
+	if (unlikely(l->corrupt_q32 != 0) && rng_hit(&l->rng, l->corrupt_q32))
+		f->flags |= FRAME_F_CORRUPT;
+	if (unlikely(lane_full(l))) {
+		lost_on_lane(n, port, f, DROP_RX_OVERRUN);
+		return;
+	}
+
+	simtime_t at = end + l->delay;
+	uint32_t tail = l->tail;
+	l->slots[tail & l->mask] = (struct lane_slot){.f = f, .at = at};
+	__atomic_store_n(&l->tail, tail + 1, __ATOMIC_RELEASE);
+	if (unlikely(l->remote)) {
+		struct group_head *g = (struct group_head *)n->group;
+		g->remote_min = simtime_min(g->remote_min, at);
+	} else if (tail == l->head) {
+		struct node *dst = l->dst;
+		evq_set(&dst->evq, l->dst_port, at);
+		((struct group_head *)dst->group)->wake(dst->group, dst, at);
+	}
+}
+
+void node_drop(struct node *n, unsigned port, struct frame *f, enum drop_reason reason)
+{
+	struct port_counters *c = n->ports[port].ctr;
+
+	if (c->drops[reason]++ == 0)
+		node_event(n, port, EV_FIRST_DROP, reason, f->tc);
+	c->prio_drops[f->tc]++;
+	n->dropped++;
+	node_digest(n, DIGEST_DROP, port, frame_identity(f) + reason);
+	node_observe(n, port, OBSERVE_RX, f, n->now, OBS_DROP, reason, 0);
+	frame_free(f);
+}
+
+void node_deliver(struct node *n, unsigned port, struct frame *f)
+{
+	n->delivered++;
+	node_digest(n, DIGEST_DELIVER, port, frame_identity(f));
+	frame_free(f);
+}
+
+void node_consume(struct node *n, unsigned port, struct frame *f)
+{
+	n->consumed++;
+	frame_free(f);
+}
+
+struct frame *node_new_frame(struct node *n, unsigned port)
+{
+	struct frame *f = frame_alloc(n->pool.heads);
+
+	if (unlikely(f == NULL)) {
+		if (n->ports[port].ctr->drops[DROP_NO_MBUF]++ == 0)
+			node_event(n, port, EV_POOL_EMPTY, 0, 0);
+		return NULL;
+	}
+	f->born = n->now;
+	n->created++;
+	return f;
+}
+
+static void step_arrival(struct node *n, unsigned port)
+{
+	struct node_port *p = &n->ports[port];
+	struct lane *l = p->in;
+	uint32_t head = l->head;
+	struct frame *f = l->slots[head & l->mask].f;
+
+	__atomic_store_n(&l->head, head + 1, __ATOMIC_RELEASE);
+	if (lane_empty(l)) {
+		evq_set(&n->evq, port, SIMTIME_NEVER);
+	} else {
+		const struct lane_slot *s = &l->slots[l->head & l->mask];
+		evq_set(&n->evq, port, s->at);
+		rte_prefetch0(s->f);
+	}
+
+	struct port_counters *c = p->ctr;
+	f->in_port = (uint16_t)port;
+	c->rx_frames++;
+	c->rx_bytes += frame_buffer_bytes(f);
+	if (unlikely(f->flags & FRAME_F_CORRUPT)) {
+		node_drop(n, port, f, DROP_LANE_ERROR);
+		return;
+	}
+	node_observe(n, port, OBSERVE_RX, f, n->now, OBS_PASS, 0, 0);
+	n->ops->arrive(n, port, f);
+}
+
+static void step_timers(struct node *n)
+{
+	// One timer per step: a timer set for the same instant by the op keeps its place in the
+	// order.
+	struct timer t = timer_heap_pop(&n->timers);
+
+	evq_set(&n->evq, node_src_timer(n), timer_heap_next(&n->timers));
+	n->ops->timer(n, t.kind, t.arg);
+}
+
+void node_step(struct node *n, uint32_t src, simtime_t at)
+{
+	n->now = at > n->now ? at : n->now;
+	n->n_events++;
+	if (src < n->n_ports) {
+		step_arrival(n, src);
+	} else if (src < 2u * n->n_ports) {
+		evq_set(&n->evq, src, SIMTIME_NEVER);
+		n->ops->depart(n, src - n->n_ports);
+	} else {
+		step_timers(n);
+	}
+}

@@ -68,6 +68,7 @@ struct frame {
 	uint16_t payload_len; // FRAME_F_SYNTH: payload bytes to make, before the pad
 	uint32_t flow;        // workload flow index of a built-in NIC's frame, else FRAME_NO_FLOW
 	uint64_t payload_pos; // FRAME_F_SYNTH: byte position in the flow's pattern
+	uint64_t note;        // the holder's own, e.g. queue bytes when it marked the frame
 };
 
 static_assert(sizeof(struct frame) == RTE_CACHE_LINE_MIN_SIZE, "one cache line per frame");

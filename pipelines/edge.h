@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// The edge: the host node that stands for a real endpoint (a guest's vhost-user port, a tap, a
+// netdev) in the fabric. It behaves towards the fabric as a good RoCE NIC would, because the real
+// endpoint does not: a kernel rxe knows neither PFC nor CNPs.
+//
+//	real port --rx--> parse, DSCP, priority --> queue[8] --lane--> switch   (obeys PFC)
+//	real port <--tx-- burst, buffer[8]     <-- swallow PFC/CNP <--lane-- switch (sends PFC)
+//
+// Back-pressure both ways: no frame is taken from the real port while a queue towards the fabric is
+// full (a vhost-user guest then simply waits; nothing is lost), and a real port that takes frames
+// too slowly makes the edge pause the switch.
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/core/node.h"
+
+struct endpoint_table;
+
+// A real port. Called on the node's lcore only; must not block.
+struct edge_ops {
+	// Takes up to `n` frames from the port: mbufs of the pool the port was opened with,
+	// complete Ethernet frames without FCS, VLAN tag (if any) in place, no checksum left to
+	// fill. The caller owns them.
+	unsigned (*rx)(void *port, struct rte_mbuf **m, unsigned n);
+	// Offers `n` frames. The port owns the first `returned` of them, the rest stays the
+	// caller's (to be offered again). It may use their bytes later but never their pools'
+	// lcore caches from another thread.
+	unsigned (*tx)(void *port, struct rte_mbuf **m, unsigned n);
+	// True while the port cannot exchange frames (guest not connected): what is offered to it
+	// is then dropped (real_port_tx) rather than pausing the fabric for ever. NULL: always up.
+	bool (*down)(void *port);
+};
+
+// What the edge did on its endpoint's behalf. X(field, help)
+#define EDGE_COUNTERS(X)                                                                       \
+	X(edge_rx_frames, "frames taken from the real port")                                   \
+	X(edge_rx_bytes, "their bytes, without FCS")                                           \
+	X(edge_tx_frames, "frames given to the real port")                                     \
+	X(edge_tx_bytes, "their bytes, without FCS")                                           \
+	X(edge_rx_held, "times reading the real port was suspended: queue to the fabric full") \
+	X(edge_tx_busy, "times the real port took fewer frames than offered")                  \
+	X(edge_dscp_rewritten, "RoCE frames whose DSCP was set to roce_dscp")                  \
+	X(edge_cnp_swallowed, "CNPs that ended here: a kernel rxe does not react to them")     \
+	X(edge_control_from_port, "PAUSE/PFC frames from the real port, ignored")              \
+	X(edge_local_in, "ARP and ND frames taken from the real port")                         \
+	X(edge_materialised, "frames whose payload and ICRC were made for the real port")      \
+	X(edge_rx_malformed, "frames from the real port the parser refused (also in drops)")   \
+	X(edge_linearised, "frames that arrived in several buffers and were joined")
+
+struct edge_counters {
+#define X(field, help) uint64_t field;
+	EDGE_COUNTERS(X)
+#undef X
+};
+
+#define EDGE_NO_DSCP (-1)
+
+struct edge_config {
+	const char *name;
+	uint32_t endpoint; // index of this host in `endpoints`, FRAME_NO_DST if none
+	const struct endpoint_table *endpoints; // to fill frame.dst; must outlive the node
+	uint8_t mac[6];          // of the real endpoint; all zero: learnt from what it sends
+	uint8_t next_hop_mac[6]; // of the switch port it is connected to; zero: left as sent
+	uint16_t mtu;            // IP MTU; longer frames are dropped (mtu_exceeded)
+	uint8_t pfc_mask;        // priorities that obey and send PFC
+	int roce_dscp;           // 0..63: RoCE frames get this DSCP; EDGE_NO_DSCP: left as sent
+	uint8_t dscp_to_tc[64];
+	uint8_t pcp_to_tc[8];     // tagged frames that are not IP
+	uint32_t rx_queue_bytes;  // per priority, towards the fabric; 0: default
+	uint32_t tx_buffer_bytes; // per priority, towards the real port; 0: default
+	simtime_t pause_response; // from the arrival of a PFC frame to its effect
+};
+
+#define EDGE_RX_QUEUE_BYTES  (128u << 10)
+#define EDGE_TX_BUFFER_BYTES (1u << 20)
+
+// Creates the node with one port (0). The engine attaches lanes and pools; `ops`/`port` must
+// outlive the node. Returns 0, -ENOMEM or -EINVAL (a map entry above 7, an mtu of 0).
+int edge_create(
+	const struct edge_config *cfg, const struct edge_ops *ops, void *port, struct node **out);
+void edge_destroy(struct node *n);
+
+const struct edge_counters *edge_counters(const struct node *n);
+
+// Name and value of counter `i`, false past the last: for reports and `expect: counters`.
+bool edge_counter_at(const struct node *n, unsigned i, const char **name, uint64_t *value);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// The built-in RoCE NIC: a host node with one or more ports, RC queue pairs bound to a port, and
+// the flows that load them. Frames carry all real headers; payload and ICRC are a recipe
+// (FRAME_F_SYNTH). A NIC makes its frames at the moment they go on the wire, so it never holds any.
+//
+// Order on a port: PFC frames, then acknowledgements, then data, round-robin over the priorities
+// and within each over its queue pairs. A paused priority sends neither data nor acknowledgements.
+
+#include <rte_byteorder.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/core/node.h"
+
+#define NIC_DEFAULT_TTL       64
+#define NIC_DEFAULT_TIMEOUT   14 // 67.1 ms, what most applications set
+#define NIC_DEFAULT_RETRY_CNT 7
+#define NIC_DEFAULT_MTU       1024
+
+// Largest share of a flow one queue pair's message may have (IBTA: a message is at most 2^31).
+#define NIC_MESSAGE_MAX (UINT32_C(1) << 30)
+
+struct nic_port_config {
+	uint8_t mac[6];
+	uint8_t next_hop_mac[6]; // of the switch port at the other end
+	rte_be32_t ip4;          // 0: none
+	uint8_t ip6[16];         // all zero: none
+	uint32_t ep4;            // endpoint indices of ip4 and ip6 (pipelines/endpoint.h),
+	uint32_t ep6;            // FRAME_NO_DST if there is no such address
+	uint16_t path_mtu;       // payload bytes per packet, 1..4096 (IB: 256..4096, powers of two)
+	uint8_t pfc_enable;      // bit per priority whose PFC it obeys
+	simtime_t pfc_response;  // from the arrival of a PFC frame to the last bit it lets out
+};
+
+struct nic_config {
+	const char *name;
+	unsigned n_ports;
+	const struct nic_port_config *ports; // [n_ports], copied
+	uint64_t seed;                       // of the run; starting PSNs and QPNs come from it
+	uint32_t index;                      // node index in the fabric
+	uint32_t ack_every;       // packets between ACK requests, and between unasked ACKs (>= 1)
+	uint32_t max_outstanding; // unacknowledged packets per QP, 0 = 2^23 - 1
+	uint8_t timeout;          // local ACK timeout 4.096 us * 2^timeout, 0 = none, <= 31
+	uint8_t retry_cnt;        // 0..7
+	bool ecn_capable;         // ECT(0) in data and ACKs
+	uint8_t dscp_to_tc[64];
+	unsigned log_cap; // events kept
+};
+
+// A configuration with the defaults of this file, ack_every 1, ECT(0), PFC on no priority, the tc
+// of a DSCP its upper three bits, and no ports.
+struct nic_config nic_config_default(void);
+
+// A node without lanes. Returns 0, -EINVAL (a field out of range) or -ENOMEM.
+int nic_create(const struct nic_config *cfg, struct node **out);
+void nic_destroy(struct node *n);
+
+// ---- flows -----------------------------------------------------------------------------------
+
+enum nic_flow_op { NIC_FLOW_WRITE, NIC_FLOW_SEND };
+
+struct nic_flow_config {
+	uint32_t flow;     // global index, goes into frame->flow
+	unsigned src_port; // of the source node
+	unsigned dst_port; // of the destination node
+	bool ipv6;         // else IPv4; both ports must have such an address
+	enum nic_flow_op op;
+	uint64_t bytes;         // 0 = endless
+	uint32_t message_bytes; // 0 = one message per QP's share, at most NIC_MESSAGE_MAX
+	unsigned qps;           // queue pairs that share the bytes evenly, >= 1
+	uint64_t rate_bps;      // of the whole flow, in wire bits as a link's rate; 0 = line rate
+	simtime_t start;        // SIMTIME_NEVER: by nic_flow_start() only
+	simtime_t stop;         // SIMTIME_NEVER: when all bytes are through
+	uint8_t dscp;
+	uint8_t ttl; // 0 = NIC_DEFAULT_TTL
+};
+
+// Creates the flow's queue pairs on both nodes (built-in NICs, also one and the same). Before the
+// run only. Returns 0, -EINVAL (missing address, port out of range, flow index taken) or -ENOMEM.
+int nic_add_flow(struct node *src, struct node *dst, const struct nic_flow_config *cfg);
+
+// From the timeline, with src->now set: begin or continue sending; send nothing new (what is in
+// flight is still acknowledged and repeated if lost). Unknown flows return -ENOENT.
+int nic_flow_start(struct node *src, uint32_t flow);
+int nic_flow_stop(struct node *src, uint32_t flow);
+
+// Values of enum ibv_wc_status that a flow can end with.
+enum nic_status {
+	NIC_STATUS_OK = 0,
+	NIC_STATUS_REM_INV_REQ = 9, // IBV_WC_REM_INV_REQ_ERR
+	NIC_STATUS_RETRY_EXC = 12,  // IBV_WC_RETRY_EXC_ERR
+};
+
+struct nic_flow_result {
+	bool started;
+	bool done;       // all bytes sent and acknowledged
+	uint8_t status;  // enum nic_status, the first error of its QPs
+	simtime_t start; // first start
+	simtime_t acked; // when the sender got the last acknowledgement; SIMTIME_NEVER if not done
+	simtime_t arrived; // when the receiver got the last byte in order; SIMTIME_NEVER if not all
+	simtime_t fct;     // acked - start, SIMTIME_NEVER if not done
+	uint64_t bytes;    // asked for, 0 = endless
+	uint64_t delivered_bytes;    // in order, once, at the receiver
+	uint64_t delivered_messages; // complete at the receiver
+	uint64_t completed_messages; // acknowledged to the sender
+	uint64_t goodput_bps;        // delivered bytes from start to the last of them
+	uint64_t sent_packets;       // with payload, retransmissions included
+	uint64_t retransmitted_packets;
+	uint64_t timeouts;
+	uint64_t naks;    // received by the sender
+	simtime_t paused; // time its priority was paused at the sending port while it had data to
+			  // send
+};
+
+// Of a flow that nic_add_flow() gave to `src`. Reads the receiving node too: call it when nothing
+// runs, or accept torn figures. Returns 0 or -ENOENT.
+int nic_flow_result(const struct node *src, uint32_t flow, struct nic_flow_result *out);
+
+// ---- faults and counters ---------------------------------------------------------------------
+
+// The NIC pauses its peer on the priorities of `prio_mask` for exactly `duration` from now
+// (src->now set): XOFF, refreshed before it runs out, XON at the end. A second call replaces the
+// first.
+int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t duration);
+
+// Names and meanings of mlx5's hw_counters.
+#define NIC_COUNTERS(X)                                                        \
+	X(rx_write_requests, "RDMA WRITE messages received")                   \
+	X(out_of_sequence, "request packets that came after a gap")            \
+	X(duplicate_request, "request packets received again")                 \
+	X(packet_seq_err, "NAKs for a PSN sequence error received")            \
+	X(local_ack_timeout_err, "acknowledgements that did not come in time") \
+	X(req_transport_retries_exceeded, "QPs that ran out of retries")       \
+	X(req_remote_invalid_request, "NAKs for an invalid request received")  \
+	X(resp_invalid_request, "request packets out of message order")        \
+	X(req_cqe_error, "work requests completed with an error")              \
+	X(np_ecn_marked_roce_packets, "RoCE packets received with CE")         \
+	X(rx_icrc_encapsulated, "RoCE packets received with a wrong ICRC")     \
+	X(rdma_tx_packets, "RoCE packets sent")                                \
+	X(rdma_rx_packets, "RoCE packets received")                            \
+	X(rdma_tx_bytes, "payload bytes sent")                                 \
+	X(rdma_rx_bytes, "payload bytes received, repetitions included")       \
+	X(retransmitted_packets, "request packets sent again")                 \
+	X(acks_sent, "acknowledgements sent")                                  \
+	X(naks_sent, "NAKs sent")                                              \
+	X(pool_waits, "times sending waited for a free frame")
+
+struct nic_counters {
+#define X(name, help) uint64_t name;
+	NIC_COUNTERS(X)
+#undef X
+};
+
+const struct nic_counters *nic_counters(const struct node *n);
+// Value by name; false when there is no such counter.
+bool nic_counter_by_name(const struct node *n, const char *name, uint64_t *value);

@@ -14,24 +14,21 @@
 
 #include "emu/core/node.h"
 
-#define NIC_DEFAULT_TTL       64
-#define NIC_DEFAULT_TIMEOUT   14 // 67.1 ms, what most applications set
-#define NIC_DEFAULT_RETRY_CNT 7
-#define NIC_DEFAULT_MTU       1024
-
-// Largest share of a flow one queue pair's message may have (IBTA: a message is at most 2^31).
-#define NIC_MESSAGE_MAX (UINT32_C(1) << 30)
+#define NIC_DEFAULT_TTL     64
+#define NIC_DEFAULT_PAYLOAD 1024
+#define NIC_DEFAULT_TIMEOUT 14 // 67.1 ms, what most applications set
+#define NIC_DEFAULT_RETRY   7
+#define NIC_PAYLOAD_MAX     9000
 
 struct nic_port_config {
 	uint8_t mac[6];
 	uint8_t next_hop_mac[6]; // of the switch port at the other end
-	rte_be32_t ip4;          // 0: none
-	uint8_t ip6[16];         // all zero: none
-	uint32_t ep4;            // endpoint indices of ip4 and ip6 (pipelines/endpoint.h),
-	uint32_t ep6;            // FRAME_NO_DST if there is no such address
-	uint16_t path_mtu;       // payload bytes per packet, 1..4096 (IB: 256..4096, powers of two)
-	uint8_t pfc_enable;      // bit per priority whose PFC it obeys
-	simtime_t pfc_response;  // from the arrival of a PFC frame to the last bit it lets out
+	uint32_t ip4;            // host byte order, 0: none
+	bool has_ip6;
+	uint8_t ip6[16];        // network order
+	uint32_t endpoint;      // index of these addresses (pipelines/endpoint.h)
+	uint8_t pfc_enable;     // bit per priority whose PFC it obeys
+	simtime_t pfc_response; // from the arrival of a PFC frame until it takes effect, >= 0
 };
 
 struct nic_config {
@@ -40,13 +37,15 @@ struct nic_config {
 	const struct nic_port_config *ports; // [n_ports], copied
 	uint64_t seed;                       // of the run; starting PSNs and QPNs come from it
 	uint32_t index;                      // node index in the fabric
-	uint32_t ack_every;       // packets between ACK requests, and between unasked ACKs (>= 1)
-	uint32_t max_outstanding; // unacknowledged packets per QP, 0 = 2^23 - 1
-	uint8_t timeout;          // local ACK timeout 4.096 us * 2^timeout, 0 = none, <= 31
-	uint8_t retry_cnt;        // 0..7
-	bool ecn_capable;         // ECT(0) in data and ACKs
-	uint8_t dscp_to_tc[64];
-	unsigned log_cap; // events kept
+	uint16_t payload;       // bytes per packet, 1..NIC_PAYLOAD_MAX; a real NIC's: the path MTU
+	uint32_t ack_every;     // packets between ACK requests, and between unasked ACKs (>= 1)
+	uint32_t window;        // unacknowledged packets per QP, 1..2^23 - 1; 0 = 2^23 - 1
+	uint8_t timeout;        // local ACK timeout 4.096 us * 2^timeout, 0 = none, <= 31
+	uint8_t retry_cnt;      // 0..7
+	uint8_t rnr_retry;      // 0..7, 7 = for ever
+	bool ecn_capable;       // ECT(0) in data and ACKs
+	uint8_t dscp_to_tc[64]; // of arriving frames, for the counters by priority
+	unsigned log_cap;       // events kept
 };
 
 // A configuration with the defaults of this file, ack_every 1, ECT(0), PFC on no priority, the tc
@@ -67,18 +66,22 @@ struct nic_flow_config {
 	unsigned dst_port; // of the destination node
 	bool ipv6;         // else IPv4; both ports must have such an address
 	enum nic_flow_op op;
-	uint64_t bytes;         // 0 = endless
-	uint32_t message_bytes; // 0 = one message per QP's share, at most NIC_MESSAGE_MAX
-	unsigned qps;           // queue pairs that share the bytes evenly, >= 1
-	uint64_t rate_bps;      // of the whole flow, in wire bits as a link's rate; 0 = line rate
+	uint32_t message_bytes; // 1..2^31
+	uint64_t messages;      // per QP, 0 = endless
+	unsigned qps;           // queue pairs, >= 1
+	uint64_t rate_bps;      // payload bits of all QPs together; 0 = as fast as the line allows
 	simtime_t start;        // SIMTIME_NEVER: by nic_flow_start() only
-	simtime_t stop;         // SIMTIME_NEVER: when all bytes are through
+	simtime_t stop;         // no new packet from then on; SIMTIME_NEVER: none
 	uint8_t dscp;
-	uint8_t ttl; // 0 = NIC_DEFAULT_TTL
+	uint8_t tc;         // its traffic class = PFC priority, of data and ACKs
+	int pcp;            // 0..7: with an 802.1Q tag of VLAN 0; -1: untagged
+	uint8_t ttl;        // 0 = NIC_DEFAULT_TTL
+	uint16_t udp_sport; // of the first QP, + 1 for each next; 0 = from the QPNs, as rdma-core
 };
 
 // Creates the flow's queue pairs on both nodes (built-in NICs, also one and the same). Before the
-// run only. Returns 0, -EINVAL (missing address, port out of range, flow index taken) or -ENOMEM.
+// run only. Returns 0, -EINVAL (missing address, port or value out of range), -EEXIST (flow index
+// taken) or -ENOMEM.
 int nic_add_flow(struct node *src, struct node *dst, const struct nic_flow_config *cfg);
 
 // From the timeline, with src->now set: begin or continue sending; send nothing new (what is in
@@ -91,6 +94,7 @@ enum nic_status {
 	NIC_STATUS_OK = 0,
 	NIC_STATUS_REM_INV_REQ = 9, // IBV_WC_REM_INV_REQ_ERR
 	NIC_STATUS_RETRY_EXC = 12,  // IBV_WC_RETRY_EXC_ERR
+	NIC_STATUS_RNR_RETRY = 13,  // IBV_WC_RNR_RETRY_EXC_ERR
 };
 
 struct nic_flow_result {
@@ -133,6 +137,8 @@ int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t 
 	X(packet_seq_err, "NAKs for a PSN sequence error received")            \
 	X(local_ack_timeout_err, "acknowledgements that did not come in time") \
 	X(req_transport_retries_exceeded, "QPs that ran out of retries")       \
+	X(rnr_nak_retry_err, "RNR NAKs received")                              \
+	X(req_rnr_retries_exceeded, "QPs that ran out of RNR retries")         \
 	X(req_remote_invalid_request, "NAKs for an invalid request received")  \
 	X(resp_invalid_request, "request packets out of message order")        \
 	X(req_cqe_error, "work requests completed with an error")              \

@@ -77,3 +77,6 @@ static inline simtime_t lane_wire_time(const struct lane *l, uint32_t wire_bytes
 // Allocates at least `slots` slots. Returns 0 or -ENOMEM.
 int lane_init(struct lane *l, uint32_t slots);
 void lane_fini(struct lane *l);
+// Doubles a lane whose two ends run on one lcore (lanes start small to stay in the cache). Returns
+// 0, or -ENOMEM, or -ENOSPC at the limit of 4 Mi frames.
+int lane_grow(struct lane *l);

@@ -89,7 +89,7 @@ void node_send_noted(
 	}
 	if (unlikely(l->corrupt_q32 != 0) && rng_hit(&l->rng, l->corrupt_q32))
 		f->flags |= FRAME_F_CORRUPT;
-	if (unlikely(lane_full(l))) {
+	if (unlikely(lane_full(l)) && (l->remote || lane_grow(l) < 0)) {
 		lost_on_lane(n, port, f, DROP_RX_OVERRUN);
 		return;
 	}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// EAL start and frame pools.
+//
+// Pools are LIFO (the "stack" handler under a per-lcore cache): the frame freed last, still in the
+// cache, is the next one used. The order in which a pool hands out frames never shows in results.
+
+#include "emu/engine/eal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
+#include <rte_version.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARGS_MAX      64
+#define LCORE_MAP_MAX 65536
+#define HUGEPAGE      ((size_t)2 << 20)
+#define EAL_OVERHEAD  ((size_t)24 << 20) // EAL's own tables and malloc's slack
+#define POOL_CACHE    256
+#define POOL_PER_OBJ  (sizeof(struct rte_mbuf) + sizeof(struct frame) + 64 + 8)
+
+static size_t free_hugepages(void)
+{
+	size_t n = 0;
+	FILE *f = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "re");
+
+	if (f != NULL) {
+		if (fscanf(f, "%zu", &n) != 1)
+			n = 0;
+		fclose(f);
+	}
+	return n;
+}
+
+// "0@3,1@5" or "0@(3,5),1@(3,5)" from the CPUs this process may run on.
+static void lcore_map(const struct eal_config *c, char *out, size_t len)
+{
+	cpu_set_t set;
+	int cpus[CPU_SETSIZE];
+	unsigned n_cpus = 0;
+	char all[1024] = "";
+	size_t pos = 0;
+
+	CPU_ZERO(&set);
+	sched_getaffinity(0, sizeof(set), &set);
+	for (int i = 0; i < CPU_SETSIZE; i++) {
+		if (!CPU_ISSET(i, &set) || i >= 1024)
+			continue;
+		if (pos < sizeof(all) - 8)
+			pos += (size_t)snprintf(
+				all + pos, sizeof(all) - pos, "%s%d", n_cpus ? "," : "", i);
+		cpus[n_cpus++] = i;
+	}
+	pos = 0;
+	for (unsigned i = 0; i < c->n_lcores && pos < len; i++) {
+		if (c->pin && n_cpus > 0)
+			pos += (size_t)snprintf(
+				out + pos, len - pos, "%s%u@%d", i ? "," : "", i, cpus[i % n_cpus]);
+		else
+			pos += (size_t)snprintf(
+				out + pos, len - pos, "%s%u@(%s)", i ? "," : "", i, all);
+	}
+}
+
+static int split_extra(const char *extra, char *copy, size_t len, char **argv, int argc)
+{
+	if (extra == NULL)
+		return argc;
+	snprintf(copy, len, "%s", extra);
+	for (char *p = strtok(copy, " \t"); p != NULL && argc < ARGS_MAX - 1;
+		p = strtok(NULL, " \t"))
+		argv[argc++] = p;
+	return argc;
+}
+
+int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
+{
+	static char lcores[LCORE_MAP_MAX];
+	static char megabytes[16];
+	static char extra[4096];
+	static char *argv[ARGS_MAX];
+	size_t need = c->memory_bytes + EAL_OVERHEAD;
+	int argc = 0;
+
+	info->hugepages = free_hugepages() * HUGEPAGE >= need + need / 8;
+	lcore_map(c, lcores, sizeof(lcores));
+	argv[argc++] = (char[]){"fabemu"};
+	argv[argc++] = (char[]){"--in-memory"};
+	argv[argc++] = (char[]){"--no-telemetry"};
+	argv[argc++] = (char[]){"--log-level=error"};
+	argv[argc++] = (char[]){"--iova-mode=va"};
+	argv[argc++] = (char[]){"--lcores"};
+	argv[argc++] = lcores;
+	if (!c->pci)
+		argv[argc++] = (char[]){"--no-pci"};
+	if (!info->hugepages) {
+		snprintf(megabytes, sizeof(megabytes), "%zu", (need >> 20) + 1);
+		argv[argc++] = (char[]){"--no-huge"};
+		argv[argc++] = (char[]){"-m"};
+		argv[argc++] = megabytes;
+	}
+	argc = split_extra(c->extra, extra, sizeof(extra), argv, argc);
+	argv[argc] = NULL;
+
+	// EAL permutes and keeps argv.
+	if (rte_eal_init(argc, argv) < 0) {
+		fprintf(err,
+			"fabemu: DPDK did not start: %s (arguments: %s%s); run `fabemu doctor`\n",
+			rte_strerror(rte_errno), info->hugepages ? "hugepages" : "--no-huge",
+			c->extra ? ", --eal given" : "");
+		return -rte_errno;
+	}
+	return 0;
+}
+
+void eal_stop(void)
+{
+	rte_eal_cleanup();
+}
+
+size_t frame_pool_bytes(unsigned n, unsigned room)
+{
+	return (size_t)n * (POOL_PER_OBJ + room) + ((size_t)1 << 20);
+}
+
+static void init_frame(struct rte_mempool *mp, void *arg, void *obj, unsigned i)
+{
+	rte_pktmbuf_init(mp, arg, obj, i);
+}
+
+struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned room)
+{
+	struct rte_pktmbuf_pool_private priv = {
+		.mbuf_data_room_size = (uint16_t)room,
+		.mbuf_priv_size = sizeof(struct frame),
+	};
+	unsigned elt = sizeof(struct rte_mbuf) + sizeof(struct frame) + room;
+	struct rte_mempool *mp =
+		rte_mempool_create_empty(name, n, elt, POOL_CACHE, sizeof(priv), SOCKET_ID_ANY, 0);
+
+	if (mp == NULL)
+		return NULL;
+	int rc = rte_mempool_set_ops_byname(mp, "stack", NULL);
+	if (rc < 0) {
+		rte_errno = -rc;
+		rte_mempool_free(mp);
+		return NULL;
+	}
+	rte_pktmbuf_pool_init(mp, &priv);
+	rc = rte_mempool_populate_default(mp);
+	if (rc < 0) {
+		rte_errno = -rc;
+		rte_mempool_free(mp);
+		return NULL;
+	}
+	rte_mempool_obj_iter(mp, init_frame, NULL);
+	return mp;
+}

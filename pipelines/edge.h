@@ -58,32 +58,39 @@ struct edge_counters {
 
 #define EDGE_NO_DSCP (-1)
 
+// One port of a host: a fabric port and the real port behind it.
+struct edge_port_config {
+	const struct edge_ops *ops;
+	void *port;              // ops' argument; must outlive the node
+	uint8_t mac[6];          // of the real endpoint; all zero: learnt from what it sends
+	uint8_t next_hop_mac[6]; // of the switch port it is connected to; all zero: as sent
+	uint16_t mtu;            // IP MTU; longer frames are dropped (mtu_exceeded)
+};
+
 struct edge_config {
 	const char *name;
-	uint32_t endpoint; // index of this host in `endpoints`, FRAME_NO_DST if none
+	const struct edge_port_config *ports; // copied
+	unsigned n_ports;
 	const struct endpoint_table *endpoints; // to fill frame.dst; must outlive the node
-	uint8_t mac[6];          // of the real endpoint; all zero: learnt from what it sends
-	uint8_t next_hop_mac[6]; // of the switch port it is connected to; zero: left as sent
-	uint16_t mtu;            // IP MTU; longer frames are dropped (mtu_exceeded)
-	uint8_t pfc_mask;        // priorities that obey and send PFC
-	int roce_dscp;           // 0..63: RoCE frames get this DSCP; EDGE_NO_DSCP: left as sent
+	uint8_t pfc_mask;                       // priorities that obey and send PFC
+	int roce_dscp; // 0..63: RoCE frames get this DSCP; EDGE_NO_DSCP: left as sent
 	uint8_t dscp_to_tc[64];
 	uint8_t pcp_to_tc[8];     // tagged frames that are not IP
-	uint32_t rx_queue_bytes;  // per priority, towards the fabric; 0: default
-	uint32_t tx_buffer_bytes; // per priority, towards the real port; 0: default
+	uint32_t rx_queue_bytes;  // per port and priority, towards the fabric; 0: default
+	uint32_t tx_buffer_bytes; // per port and priority, towards the real port; 0: default
 	simtime_t pause_response; // from the arrival of a PFC frame to its effect
 };
 
 #define EDGE_RX_QUEUE_BYTES  (128u << 10)
 #define EDGE_TX_BUFFER_BYTES (1u << 20)
 
-// Creates the node with one port (0). The engine attaches lanes and pools; `ops`/`port` must
-// outlive the node. Returns 0, -ENOMEM or -EINVAL (a map entry above 7, an mtu of 0).
-int edge_create(
-	const struct edge_config *cfg, const struct edge_ops *ops, void *port, struct node **out);
+// Creates the node. The engine attaches lanes and pools (pool.full holds what real ports receive).
+// Returns 0, -ENOMEM or -EINVAL (a map entry above 7, an MTU of 0, no ports).
+int edge_create(const struct edge_config *cfg, struct node **out);
 void edge_destroy(struct node *n);
 
-const struct edge_counters *edge_counters(const struct node *n);
+const struct edge_counters *edge_counters(const struct node *n, unsigned port);
 
-// Name and value of counter `i`, false past the last: for reports and `expect: counters`.
-bool edge_counter_at(const struct node *n, unsigned i, const char **name, uint64_t *value);
+// Name and value of counter `i` of a port, false past the last: for reports and `expect:`.
+bool edge_counter_at(
+	const struct node *n, unsigned port, unsigned i, const char **name, uint64_t *value);

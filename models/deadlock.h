@@ -71,7 +71,7 @@ struct deadlock_report {
 	uint32_t n_listed;   // of these in members[]
 	uint32_t trigger;    // index in members[] of the one that crossed XOFF first
 	uint32_t n_stuck;    // PGs on any cycle of this component
-	uint32_t n_behind;   // further PGs that can only wait for it
+	uint32_t n_behind;   // further stuck PGs that wait for it, on no cycle themselves
 	struct dl_member members[DEADLOCK_MEMBERS_MAX];
 };
 

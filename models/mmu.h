@@ -16,7 +16,7 @@
 struct mmu_threshold {
 	bool dynamic;
 	int8_t dynamic_th;        // alpha = 2^dynamic_th; -8..8
-	uint64_t static_th_bytes; // if !dynamic
+	uint64_t static_th_bytes; // if !dynamic; UINT64_MAX: no limit but the pool
 };
 
 #define MMU_DYNAMIC_TH_MIN (-8)
@@ -40,7 +40,7 @@ struct mmu_queue_profile {
 
 struct mmu_config {
 	uint64_t buffer_bytes;        // all of the switch's packet memory
-	uint32_t cell_bytes;          // 1..16384
+	uint32_t cell_bytes;          // 16..16384
 	uint64_t headroom_pool_bytes; // BUFFER_POOL xoff, shared by all PGs; 0: each PG has its own
 };
 
@@ -100,7 +100,7 @@ enum mmu_verdict {
 	MMU_ADMIT,         // charged to reserved or shared cells
 	MMU_ADMIT_XOFF,    // charged to the headroom, which was not in use: assert XOFF now
 	MMU_ADMIT_PAUSED,  // charged to the headroom, XOFF is already asserted
-	MMU_DROP_HEADROOM, // lossless PG: the headroom is exhausted
+	MMU_DROP_HEADROOM, // lossless PG: the headroom is exhausted; assert XOFF if pg->xoff
 	MMU_DROP_SHARED,   // lossy PG: its threshold is reached
 	MMU_DROP_QUEUE,    // lossy PG: the queue's threshold is reached
 	MMU_DROP_POOL,     // lossy PG: the shared pool is full

@@ -22,8 +22,9 @@ static inline simtime_t pfc_quanta_time(uint64_t byte_time, uint32_t quanta)
 			   BYTE_TIME_SHIFT);
 }
 
-// IEEE 802.3 31B.3.7 / SONiC's asic_table: longest response time of a station in quanta, for a
-// rate; a rate between two entries gets the slower's time scaled up, so it is never too short.
+// IEEE 802.3 31B.3.7 (the values SONiC's asic_table.j2 lists): longest time in quanta that a
+// station of that rate may take to stop. A rate between two entries gets the faster one's quanta,
+// which is never too short; above 800 Gb/s the time stays that of 800 Gb/s.
 uint32_t pfc_response_quanta(uint64_t rate_bps);
 simtime_t pfc_response_time(uint64_t rate_bps);
 

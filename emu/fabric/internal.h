@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// Between the files of emu/fabric only.
+
+#include "emu/fabric/fabric.h"
+
+// pools.c: how many frames the scenario can have in flight at once, and the pools for them.
+void pools_size(struct fabric *f);
+int pools_create(struct fabric *f);
+size_t pools_bytes(const struct fabric *f);
+
+// nodes.c: switches, NICs, replays, edges and the lanes between them.
+int nodes_create(struct fabric *f);
+void nodes_destroy(struct fabric *f);
+int lanes_create(struct fabric *f);
+int flows_create(struct fabric *f);
+void routes_apply(struct fabric *f);
+// Bytes of pool that data of one frame of `f`'s outside traffic needs at most.
+unsigned full_frame_room(const struct fabric *f);
+
+// timeline.c: the scenario's events as engine tasks.
+int timeline_create(struct fabric *f);
+
+// detector.c: the periodic deadlock check.
+int detector_create(struct fabric *f);
+
+// observe.c: the scenario's captures.
+int captures_create(struct fabric *f);
+void captures_window(void *arg, simtime_t t);
+void captures_close(struct fabric *f);
+void captures_note(struct fabric *f, const struct deadlock_report *r, unsigned number);
+
+// real.c: real endpoints.
+int attach_open_all(struct fabric *f);
+int attach_wait_all(struct fabric *f);
+void attach_start_all(struct fabric *f);
+void attach_close_all(struct fabric *f);
+
+// observe.c, real.c: their part of the results, freed with the others.
+int collect_captures(struct fabric *f, struct run_capture **store, struct run_results *r);
+int collect_guests(struct fabric *f, struct run_guest **store, struct run_results *r);
+
+// collect.c
+void results_free(struct fabric *f);

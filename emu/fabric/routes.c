@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// Shortest paths by breadth-first search, once per switch that has endpoints: endpoints of one switch
+// share everything but the last hop. Distances count switches; ties are all kept, in port order.
+
+#include "emu/fabric/routes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNREACHED UINT32_MAX
+
+struct search {
+	const struct scenario *s;
+	const bool *link_down;
+	uint32_t *dist;  // [n_switches] hops to the root
+	uint32_t *queue; // [n_switches]
+	uint16_t *hops;  // next hops of one switch, at most PORT_MAX
+};
+
+static bool usable(const struct search *q, const struct sc_port *p)
+{
+	return q->link_down == NULL || !q->link_down[p->link];
+}
+
+static int push_ports(struct routes *r, struct route_set *set, const uint16_t *ports, uint16_t n)
+{
+	if (r->n_ports + n > r->cap_ports) {
+		uint32_t cap = 2 * (r->cap_ports + n);
+		uint16_t *bigger = realloc(r->ports, cap * sizeof(*bigger));
+		if (bigger == NULL)
+			return -ENOMEM;
+		r->ports = bigger;
+		r->cap_ports = cap;
+	}
+	if (n > 0)
+		memcpy(r->ports + r->n_ports, ports, n * sizeof(*ports));
+	*set = (struct route_set){.first = r->n_ports, .n = n};
+	r->n_ports += n;
+	return 0;
+}
+
+static void distances_to(struct search *q, uint32_t root)
+{
+	const struct scenario *s = q->s;
+	uint32_t head = 0;
+	uint32_t tail = 0;
+
+	for (uint32_t i = 0; i < s->n_switches; i++)
+		q->dist[i] = UNREACHED;
+	q->dist[root] = 0;
+	q->queue[tail++] = root;
+	while (head < tail) {
+		uint32_t sw = q->queue[head++];
+		for (uint16_t p = 0; p < s->nodes[sw].n_ports; p++) {
+			if (!usable(q, &s->nodes[sw].ports[p]))
+				continue;
+			uint32_t peer = sc_peer(s, sw, p).node;
+			if (sc_is_host(s, peer) || q->dist[peer] != UNREACHED)
+				continue;
+			q->dist[peer] = q->dist[sw] + 1;
+			q->queue[tail++] = peer;
+		}
+	}
+}
+
+static uint16_t next_hops(const struct search *q, uint32_t sw)
+{
+	const struct scenario *s = q->s;
+	uint16_t n = 0;
+
+	if (q->dist[sw] == UNREACHED || q->dist[sw] == 0)
+		return 0;
+	for (uint16_t p = 0; p < s->nodes[sw].n_ports; p++) {
+		uint32_t peer = sc_peer(s, sw, p).node;
+		if (usable(q, &s->nodes[sw].ports[p]) && !sc_is_host(s, peer) &&
+			q->dist[peer] == q->dist[sw] - 1)
+			q->hops[n++] = p;
+	}
+	return n;
+}
+
+static struct route_set *set_of(struct routes *r, uint32_t sw, uint32_t endpoint)
+{
+	return &r->sets[(uint64_t)sw * r->n_endpoints + endpoint];
+}
+
+// Routes to all endpoints attached to `root`: the port itself there, shared next hops elsewhere.
+static int routes_to_switch(struct search *q, struct routes *r, uint32_t root)
+{
+	const struct scenario *s = q->s;
+
+	for (uint32_t sw = 0; sw < s->n_switches; sw++) {
+		struct route_set shared;
+		int rc = push_ports(r, &shared, q->hops, next_hops(q, sw));
+		if (rc < 0)
+			return rc;
+		for (uint16_t p = 0; p < s->nodes[root].n_ports; p++) {
+			struct sc_end peer = sc_peer(s, root, p);
+			if (!sc_is_host(s, peer.node))
+				continue;
+			struct route_set *set =
+				set_of(r, sw, s->nodes[peer.node].ports[peer.port].endpoint);
+			bool up = usable(q, &s->nodes[root].ports[p]);
+			if (sw != root)
+				*set = up ? shared : (struct route_set){0};
+			else if ((rc = push_ports(r, set, &p, up ? 1 : 0)) < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+static bool has_hosts(const struct scenario *s, uint32_t sw)
+{
+	for (uint16_t p = 0; p < s->nodes[sw].n_ports; p++)
+		if (sc_is_host(s, sc_peer(s, sw, p).node))
+			return true;
+	return false;
+}
+
+int routes_override(struct routes *r, const struct sc_route *route)
+{
+	struct route_set shared;
+	int rc = push_ports(r, &shared, route->ports, route->n_ports);
+
+	if (rc < 0)
+		return rc;
+	shared.explicit_route = true;
+	for (uint32_t i = 0; i < route->n_endpoints; i++)
+		*set_of(r, route->sw, route->endpoints[i]) = shared;
+	return 0;
+}
+
+static int fill(struct search *q, struct routes *r)
+{
+	const struct scenario *s = q->s;
+
+	for (uint32_t sw = 0; sw < s->n_switches; sw++) {
+		if (!has_hosts(s, sw))
+			continue;
+		distances_to(q, sw);
+		int rc = routes_to_switch(q, r, sw);
+		if (rc < 0)
+			return rc;
+	}
+	for (uint32_t i = 0; i < s->n_routes; i++) {
+		int rc = routes_override(r, &s->routes[i]);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int routes_compute(const struct scenario *s, const bool *link_down, struct routes **out)
+{
+	struct search q = {.s = s, .link_down = link_down};
+	struct routes *r = calloc(1, sizeof(*r));
+	uint16_t most_ports = 1;
+	int rc = -ENOMEM;
+
+	for (uint32_t i = 0; i < s->n_switches; i++)
+		if (s->nodes[i].n_ports > most_ports)
+			most_ports = s->nodes[i].n_ports;
+	q.dist = calloc(s->n_switches + 1, sizeof(*q.dist));
+	q.queue = calloc(s->n_switches + 1, sizeof(*q.queue));
+	q.hops = calloc(most_ports, sizeof(*q.hops));
+	if (r != NULL) {
+		r->n_switches = s->n_switches;
+		r->n_endpoints = s->n_endpoints;
+		r->sets = calloc((size_t)s->n_switches * s->n_endpoints + 1, sizeof(*r->sets));
+	}
+	if (r != NULL && r->sets != NULL && q.dist != NULL && q.queue != NULL && q.hops != NULL)
+		rc = fill(&q, r);
+	free(q.dist);
+	free(q.queue);
+	free(q.hops);
+	if (rc < 0)
+		routes_free(r);
+	else
+		*out = r;
+	return rc;
+}
+
+void routes_free(struct routes *r)
+{
+	if (r == NULL)
+		return;
+	free(r->sets);
+	free(r->ports);
+	free(r);
+}

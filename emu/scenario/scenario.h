@@ -211,6 +211,7 @@ struct sc_end {
 enum sc_flow_control { SC_FC_NONE, SC_FC_PFC };
 
 struct sc_link {
+	const char *name; // given, or "sw1:eth0-h1:eth0"
 	struct sc_end end[2];
 	uint64_t rate_bps;
 	simtime_t delay;                   // propagation, >= 0; length x 5 ns/m
@@ -380,6 +381,7 @@ struct scenario {
 struct scenario_overrides {
 	const char *const *set; // "defaults.link.rate=40Gbps"
 	size_t n_set;
+	const char *pcap; // `--pcap FILE`: one more capture, of every port; NULL: none
 };
 
 // Loads and resolves `path`. Returns 0 and the scenario, or -EINVAL (what is wrong was written to

@@ -37,19 +37,17 @@ struct nic_config {
 	const struct nic_port_config *ports; // [n_ports], copied
 	uint64_t seed;                       // of the run; starting PSNs and QPNs come from it
 	uint32_t index;                      // node index in the fabric
-	uint16_t payload;       // bytes per packet, 1..NIC_PAYLOAD_MAX; a real NIC's: the path MTU
-	uint32_t ack_every;     // packets between ACK requests, and between unasked ACKs (>= 1)
-	uint32_t window;        // unacknowledged packets per QP, 1..2^23 - 1; 0 = 2^23 - 1
-	uint8_t timeout;        // local ACK timeout 4.096 us * 2^timeout, 0 = none, <= 31
-	uint8_t retry_cnt;      // 0..7
-	uint8_t rnr_retry;      // 0..7, 7 = for ever
-	bool ecn_capable;       // ECT(0) in data and ACKs
-	uint8_t dscp_to_tc[64]; // of arriving frames, for the counters by priority
-	unsigned log_cap;       // events kept
+	uint16_t payload;   // bytes per packet, 1..NIC_PAYLOAD_MAX; a real NIC's: the path MTU
+	uint32_t ack_every; // packets between ACK requests, and between unasked ACKs (>= 1)
+	uint32_t window;    // unacknowledged packets per QP, 1..2^23 - 1; 0 = 2^23 - 1
+	uint8_t timeout;    // local ACK timeout 4.096 us * 2^timeout, 0 = none, <= 31
+	uint8_t retry_cnt;  // 0..7
+	uint8_t rnr_retry;  // 0..7, 7 = for ever
+	bool ecn_capable;   // ECT(0) in data and ACKs
+	unsigned log_cap;   // events kept
 };
 
-// A configuration with the defaults of this file, ack_every 1, ECT(0), PFC on no priority, the tc
-// of a DSCP its upper three bits, and no ports.
+// A configuration with the defaults of this file, ack_every 1, ECT(0) and no ports.
 struct nic_config nic_config_default(void);
 
 // A node without lanes. Returns 0, -EINVAL (a field out of range) or -ENOMEM.
@@ -121,6 +119,10 @@ struct nic_flow_result {
 // Of a flow that nic_add_flow() gave to `src`. Reads the receiving node too: call it when nothing
 // runs, or accept torn figures. Returns 0 or -ENOENT.
 int nic_flow_result(const struct node *src, uint32_t flow, struct nic_flow_result *out);
+
+// Flows of `src` that are still to end by themselves: finite, started or with a start time, neither
+// done, failed nor stopped. When it is 0 on all NICs nothing more will happen but by the timeline.
+uint32_t nic_open_flows(const struct node *src);
 
 // ---- faults and counters ---------------------------------------------------------------------
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// The built-in NIC's life: creation, timers, invariants. See nic_internal.h for the whole picture.
+
+#include "pipelines/nic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipelines/nic_internal.h"
+
+#define QPN_SPREAD 0x10000
+
+struct nic_config nic_config_default(void)
+{
+	return (struct nic_config){
+		.payload = NIC_DEFAULT_PAYLOAD,
+		.ack_every = 1,
+		.timeout = NIC_DEFAULT_TIMEOUT,
+		.retry_cnt = NIC_DEFAULT_RETRY,
+		.rnr_retry = RC_RNR_INFINITE,
+		.ecn_capable = true,
+		.log_cap = 1024,
+	};
+}
+
+static void ack_timer(struct nic *nic, struct nic_qp *qp)
+{
+	struct node *n = &nic->node;
+
+	qp->timer_armed = false;
+	if (qp->req.deadline == SIMTIME_NEVER)
+		return;
+	if (n->now >= qp->req.deadline) {
+		qp->timeouts++;
+		nic->ctr.local_ack_timeout_err++;
+		if (rc_timeout(&qp->req, n->now) & RC_ACK_ERROR) {
+			nic_qp_failed(nic, qp);
+			return;
+		}
+		node_event(n, qp->port, EV_QP_RETRY, qp->flow, qp->req.retry_left);
+		nic_qp_wake(nic, qp);
+		nic_kick(nic, qp->port);
+	}
+	if (!qp->timer_armed && qp->req.deadline != SIMTIME_NEVER) {
+		qp->timer_armed = true;
+		node_timer(n, qp->req.deadline, NIC_TIMER_ACK, (uint32_t)(qp - nic->qps));
+	}
+}
+
+static void pace_timer(struct nic *nic, struct nic_qp *qp)
+{
+	qp->ready = NIC_IDLE;
+	nic_qp_wake(nic, qp);
+	nic_kick(nic, qp->port);
+}
+
+static void rnr_timer(struct nic *nic, struct nic_qp *qp)
+{
+	rc_rnr_expired(&qp->req, nic->node.now);
+	nic_qp_wake(nic, qp);
+	nic_kick(nic, qp->port);
+}
+
+static void nic_timer(struct node *n, uint32_t kind, uint32_t arg)
+{
+	struct nic *nic = nic_of(n);
+
+	switch ((enum nic_timer)kind) {
+	case NIC_TIMER_FLOW_START:
+		nic_flow_begin(nic, &nic->flows[arg]);
+		break;
+	case NIC_TIMER_FLOW_STOP:
+		nic_flow_halt(nic, &nic->flows[arg]);
+		break;
+	case NIC_TIMER_ACK:
+		ack_timer(nic, &nic->qps[arg]);
+		break;
+	case NIC_TIMER_RNR:
+		rnr_timer(nic, &nic->qps[arg]);
+		break;
+	case NIC_TIMER_PACE:
+		pace_timer(nic, &nic->qps[arg]);
+		break;
+	case NIC_TIMER_PFC:
+		nic_pfc_timer(nic, arg);
+		break;
+	case NIC_TIMER_RESUME:
+		nic_resume_timer(nic, arg);
+		break;
+	case NIC_TIMER_STORM:
+		nic_storm_timer(nic, arg);
+		break;
+	case NIC_TIMER_POOL:
+		nic->ports[arg].pool_wait = false;
+		nic_kick(nic, arg);
+		break;
+	}
+}
+
+static void nic_start(struct node *n)
+{
+	struct nic *nic = nic_of(n);
+
+	for (unsigned i = 0; i < n->n_ports; i++)
+		nic_pfc_init(nic, i);
+	for (uint32_t i = 0; i < nic->n_flows; i++) {
+		const struct nic_flow_config *c = &nic->flows[i].cfg;
+		if (c->start != SIMTIME_NEVER)
+			node_timer(n, c->start, NIC_TIMER_FLOW_START, i);
+		if (c->stop != SIMTIME_NEVER)
+			node_timer(n, c->stop, NIC_TIMER_FLOW_STOP, i);
+	}
+}
+
+static void nic_link(struct node *n, unsigned port, bool up)
+{
+	struct nic *nic = nic_of(n);
+
+	nic->ports[port].down = !up;
+	if (up)
+		nic_kick(nic, port);
+	else
+		nic_pfc_link_down(nic, port);
+}
+
+static uint64_t nic_held(const struct node *n)
+{
+	return 0;
+}
+
+static void nic_drain(struct node *n)
+{
+	struct nic *nic = nic_of(n);
+
+	for (unsigned i = 0; i < n->n_ports; i++) {
+		struct nic_port *p = &nic->ports[i];
+		p->ack_mask = p->ready_mask = 0;
+		memset(p->ready, 0, sizeof(p->ready));
+		memset(p->acks, 0, sizeof(p->acks));
+	}
+	for (uint32_t i = 0; i < nic->n_qps; i++) {
+		nic->qps[i].ready = NIC_IDLE;
+		nic->qps[i].ack_queued = false;
+	}
+}
+
+// What the receiver of a flow took in order lies between what its sender knows acknowledged and
+// what it ever sent, and is so many bytes.
+static bool check_pair(
+	const struct nic *nic, const struct nic_flow *f, unsigned i, char *why, size_t len)
+{
+	unsigned at = f->peer == nic ? 2 * i : i;
+	const struct rc_requester *q = &nic->qps[f->first_qp + at].req;
+	const struct rc_responder *r = &f->peer->qps[f->peer_first_qp + at].resp;
+	uint64_t beyond = (uint32_t)psn_diff(r->epsn, psn_add(q->psn0, q->una));
+	uint64_t taken = q->una + beyond;
+	uint64_t msgs = taken / q->msg_pkts, rest = taken % q->msg_pkts;
+	uint64_t bytes = msgs * q->msg_bytes + rest * q->payload;
+
+	if (q->max - q->una > q->window || q->nxt > q->max) {
+		snprintf(why, len, "flow %u: window: una %" PRIu64 " nxt %" PRIu64 " max %" PRIu64,
+			f->cfg.flow, q->una, q->nxt, q->max);
+		return false;
+	}
+	if (beyond > q->max - q->una || r->bytes != bytes || r->messages != msgs) {
+		snprintf(why, len,
+			"flow %u: receiver has %" PRIu64 " bytes, %" PRIu64
+			" messages in order; sender knows %" PRIu64 " packets, sent %" PRIu64,
+			f->cfg.flow, r->bytes, r->messages, q->una, q->max);
+		return false;
+	}
+	return true;
+}
+
+static bool nic_check(const struct node *n, bool drained, char *why, size_t len)
+{
+	const struct nic *nic = (const struct nic *)n;
+
+	for (uint32_t i = 0; i < nic->n_flows; i++)
+		for (unsigned j = 0; j < nic->flows[i].cfg.qps; j++)
+			if (!check_pair(nic, &nic->flows[i], j, why, len))
+				return false;
+	return true;
+}
+
+static const struct node_ops nic_ops = {
+	.name = "nic",
+	.arrive = nic_arrive,
+	.depart = nic_depart,
+	.timer = nic_timer,
+	.start = nic_start,
+	.link = nic_link,
+	.held = nic_held,
+	.drain = nic_drain,
+	.check = nic_check,
+};
+
+static bool valid(const struct nic_config *c)
+{
+	return c->n_ports >= 1 && c->n_ports <= PORT_MAX && c->payload >= 1 &&
+	       c->payload <= NIC_PAYLOAD_MAX && c->ack_every >= 1 && c->window <= RC_WINDOW_MAX &&
+	       c->timeout <= 31 && c->retry_cnt <= 7 && c->rnr_retry <= 7;
+}
+
+int nic_create(const struct nic_config *cfg, struct node **out)
+{
+	if (!valid(cfg))
+		return -EINVAL;
+
+	struct nic *nic = calloc(1, sizeof(*nic));
+	if (nic == NULL)
+		return -ENOMEM;
+	nic->ports = calloc(cfg->n_ports, sizeof(*nic->ports));
+	if (nic->ports == NULL ||
+		node_init(&nic->node, &nic_ops, cfg->name, cfg->n_ports, cfg->log_cap) < 0) {
+		free(nic->ports);
+		free(nic);
+		return -ENOMEM;
+	}
+	nic->cfg = *cfg;
+	nic->cfg.ports = NULL; // each port has its own copy
+	nic->cfg.name = nic->node.name;
+	if (nic->cfg.window == 0)
+		nic->cfg.window = RC_WINDOW_MAX;
+	nic->rng = rng_stream(cfg->seed, UINT64_C(0x6e6963) << 32 | cfg->index);
+	nic->qpn_first = NIC_QPN_FIRST + rng_below(&nic->rng, QPN_SPREAD);
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		nic->ports[i].cfg = cfg->ports[i];
+		memcpy(nic->node.ports[i].mac, cfg->ports[i].mac, 6);
+	}
+	*out = &nic->node;
+	return 0;
+}
+
+void nic_destroy(struct node *n)
+{
+	struct nic *nic = nic_of(n);
+
+	node_fini(n);
+	free(nic->ports);
+	free(nic->qps);
+	free(nic->flows);
+	free(nic);
+}
+
+const struct nic_counters *nic_counters(const struct node *n)
+{
+	return &((const struct nic *)n)->ctr;
+}
+
+bool nic_counter_by_name(const struct node *n, const char *name, uint64_t *value)
+{
+	static const struct {
+		const char *name;
+		size_t off;
+	} table[] = {
+#define X(name, help) {#name, offsetof(struct nic_counters, name)},
+		NIC_COUNTERS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < RTE_DIM(table); i++) {
+		if (strcmp(table[i].name, name) == 0) {
+			memcpy(value, (const char *)nic_counters(n) + table[i].off, sizeof(*value));
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// Flows: queue pairs on two NICs that are made for each other, their start, stop and result.
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pcap/build.h"
+#include "pcap/codec.h"
+#include "pipelines/nic_internal.h"
+
+#define REMOTE_ADDR_BASE UINT64_C(0x7f0000000000) // where a process's buffers usually are
+#define RKEY_BASE        0x1000
+
+// One end of a queue pair as the other sees it.
+struct qp_end {
+	struct nic *nic;
+	const struct nic_port_config *port;
+	struct nic_qp *qp;
+	uint32_t qpn;
+	uint32_t psn;
+};
+
+static int reserve_qps(struct nic *nic, unsigned more)
+{
+	if (nic->n_qps + more <= nic->cap_qps)
+		return 0;
+
+	uint32_t cap = nic->n_qps + more > 2 * nic->cap_qps ? nic->n_qps + more : 2 * nic->cap_qps;
+	struct nic_qp *qps = aligned_alloc(alignof(struct nic_qp), cap * sizeof(*qps));
+	if (qps == NULL)
+		return -ENOMEM;
+	if (nic->n_qps != 0)
+		memcpy(qps, nic->qps, nic->n_qps * sizeof(*qps));
+	free(nic->qps);
+	nic->qps = qps;
+	nic->cap_qps = cap;
+	return 0;
+}
+
+static int reserve_flow(struct nic *nic)
+{
+	if (nic->n_flows < nic->cap_flows)
+		return 0;
+
+	uint32_t cap = nic->cap_flows ? 2 * nic->cap_flows : 4;
+	struct nic_flow *flows = realloc(nic->flows, cap * sizeof(*flows));
+	if (flows == NULL)
+		return -ENOMEM;
+	nic->flows = flows;
+	nic->cap_flows = cap;
+	return 0;
+}
+
+// The headers all frames of the QP begin with; lengths, PSN, opcode and IPv4 checksum are patched.
+static void make_template(struct nic_qp *qp, const struct nic_flow_config *cfg,
+	const struct qp_end *from, const struct qp_end *to, uint16_t sport, bool ecn)
+{
+	const struct nic_port_config *s = from->port, *d = to->port;
+	uint8_t tos = (uint8_t)(cfg->dscp << 2 | (ecn ? ECN_ECT0 : ECN_NOT_ECT));
+	uint8_t ttl = cfg->ttl ? cfg->ttl : NIC_DEFAULT_TTL;
+	uint16_t type = cfg->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
+	uint8_t *p = qp->head;
+
+	memset(qp->head, 0, sizeof(qp->head));
+	p = eth_put(p, s->next_hop_mac, s->mac, cfg->pcp >= 0 ? ETHERTYPE_VLAN : type);
+	if (cfg->pcp >= 0)
+		p = vlan_put(p, (uint16_t)(cfg->pcp << 13), type);
+	qp->l3_off = (uint8_t)(p - qp->head);
+	if (cfg->ipv6) {
+		p = ipv6_put(p, tos, 0, 0, IP_PROTO_UDP, ttl, s->ip6, d->ip6);
+		qp->flow_hash = flow_hash_v6(s->ip6, d->ip6, sport, ROCE_UDP_PORT, IP_PROTO_UDP);
+		memcpy(qp->peer_ip, d->ip6, sizeof(qp->peer_ip));
+	} else {
+		uint8_t *ip = p;
+		p = ipv4_put(p, tos, 0, 0, ttl, IP_PROTO_UDP, s->ip4, d->ip4);
+		ip[10] = ip[11] = 0;
+		qp->ip_sum = ipv4_header_sum(ip, IPV4_HEADER_BYTES);
+		qp->flow_hash = flow_hash_v4(s->ip4, d->ip4, sport, ROCE_UDP_PORT, IP_PROTO_UDP);
+		put_be32(qp->peer_ip, d->ip4);
+	}
+	qp->l4_off = (uint8_t)(p - qp->head);
+	p = udp_put(p, sport, ROCE_UDP_PORT, 0);
+	bth_put(p, 0, BTH_MIG, 0, to->qpn, false, 0);
+	qp->flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE;
+	qp->flags |= cfg->ipv6 ? FRAME_F_IPV6 : 0;
+	qp->flags |= cfg->pcp >= 0 ? FRAME_F_TAGGED : 0;
+}
+
+static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
+	const struct qp_end *to, unsigned port, uint16_t sport)
+{
+	const struct nic_config *nc = &from->nic->cfg;
+	struct nic_qp *qp = from->qp;
+	struct rc_config rc = {
+		.op = cfg->op == NIC_FLOW_WRITE ? RC_OP_WRITE : RC_OP_SEND,
+		.message_bytes = cfg->message_bytes,
+		.messages = cfg->messages,
+		.payload = nc->payload,
+		.window = nc->window,
+		.ack_every = nc->ack_every,
+		.timeout = rc_ack_timeout(nc->timeout),
+		.retry_cnt = nc->retry_cnt,
+		.rnr_retry = nc->rnr_retry,
+		.psn = from->psn,
+	};
+
+	memset(qp, 0, sizeof(*qp));
+	qp->dst = to->port->endpoint;
+	qp->flow = cfg->flow;
+	qp->port = (uint16_t)port;
+	qp->tc = cfg->tc;
+	qp->qpn = from->qpn;
+	qp->remote_addr = REMOTE_ADDR_BASE + ((uint64_t)to->qpn << 20);
+	qp->rkey = RKEY_BASE + to->qpn;
+	make_template(qp, cfg, from, to, sport, nc->ecn_capable);
+	rc_requester_init(&qp->req, &rc);
+	rc_responder_init(&qp->resp, to->psn, nc->ack_every);
+}
+
+static void make_pair(struct nic *src, struct nic *dst, const struct nic_flow_config *cfg,
+	uint32_t flow_local, unsigned i)
+{
+	uint32_t sq = src->n_qps++, dq = dst->n_qps++;
+	struct qp_end s = {src, &src->ports[cfg->src_port].cfg, &src->qps[sq], src->qpn_first + sq,
+		(uint32_t)(rng_next(&src->rng) >> 40)};
+	struct qp_end d = {dst, &dst->ports[cfg->dst_port].cfg, &dst->qps[dq], dst->qpn_first + dq,
+		(uint32_t)(rng_next(&dst->rng) >> 40)};
+	uint16_t sport =
+		cfg->udp_sport ? (uint16_t)(cfg->udp_sport + i) : roce_udp_sport(s.qpn, d.qpn);
+
+	make_qp(cfg, &s, &d, cfg->src_port, sport);
+	make_qp(cfg, &d, &s, cfg->dst_port, sport);
+	s.qp->flow_local = flow_local;
+	s.qp->payload_base = i * cfg->messages * cfg->message_bytes;
+	if (cfg->rate_bps != 0)
+		s.qp->pace_time = byte_time_fp(cfg->rate_bps) * cfg->qps;
+}
+
+static struct nic_flow *find(const struct node *n, uint32_t flow)
+{
+	const struct nic *nic = (const struct nic *)n;
+
+	for (uint32_t i = 0; i < nic->n_flows; i++)
+		if (nic->flows[i].cfg.flow == flow)
+			return &nic->flows[i];
+	return NULL;
+}
+
+static bool valid(const struct nic *src, const struct nic *dst, const struct nic_flow_config *c)
+{
+	if (c->src_port >= src->node.n_ports || c->dst_port >= dst->node.n_ports)
+		return false;
+	const struct nic_port_config *s = &src->ports[c->src_port].cfg;
+	const struct nic_port_config *d = &dst->ports[c->dst_port].cfg;
+
+	return (c->ipv6 ? s->has_ip6 && d->has_ip6 : s->ip4 != 0 && d->ip4 != 0) &&
+	       c->message_bytes >= 1 && c->message_bytes <= UINT32_C(1) << 31 && c->qps >= 1 &&
+	       c->dscp < 64 && c->tc < PRIO_COUNT && c->pcp < 8 && c->start >= 0;
+}
+
+int nic_add_flow(struct node *s, struct node *d, const struct nic_flow_config *cfg)
+{
+	struct nic *src = nic_of(s), *dst = nic_of(d);
+
+	if (!valid(src, dst, cfg))
+		return -EINVAL;
+	if (find(s, cfg->flow) != NULL)
+		return -EEXIST;
+	// On one node both ends come from the same array.
+	unsigned here = src == dst ? 2 * cfg->qps : cfg->qps;
+	if (reserve_flow(src) < 0 || reserve_qps(src, here) < 0 || reserve_qps(dst, cfg->qps) < 0)
+		return -ENOMEM;
+
+	uint32_t local = src->n_flows++;
+	src->flows[local] = (struct nic_flow){
+		.cfg = *cfg,
+		.first_qp = src->n_qps,
+		.peer_first_qp = src == dst ? src->n_qps + 1 : dst->n_qps,
+		.peer = dst,
+		.qps_left = cfg->qps,
+		.started_at = SIMTIME_NEVER,
+		.ended_at = SIMTIME_NEVER,
+	};
+	for (unsigned i = 0; i < cfg->qps; i++)
+		make_pair(src, dst, cfg, local, i);
+	return 0;
+}
+
+// The i-th queue pair of a flow at its sender and its receiver. On one node they alternate.
+static struct nic_qp *flow_qp(const struct nic *nic, const struct nic_flow *f, unsigned i)
+{
+	return &nic->qps[f->first_qp + (f->peer == nic ? 2 * i : i)];
+}
+
+static struct nic_qp *flow_peer_qp(const struct nic *nic, const struct nic_flow *f, unsigned i)
+{
+	return &f->peer->qps[f->peer_first_qp + (f->peer == nic ? 2 * i : i)];
+}
+
+void nic_flow_begin(struct nic *nic, struct nic_flow *f)
+{
+	struct node *n = &nic->node;
+
+	if (!f->started) {
+		f->started = true;
+		f->started_at = n->now;
+		f->paused_before = nic_paused_total(nic, f->cfg.src_port, f->cfg.tc);
+		node_event(n, f->cfg.src_port, EV_FLOW_START, f->cfg.flow,
+			f->cfg.messages * f->cfg.message_bytes * f->cfg.qps);
+	}
+	f->stopped = false;
+	for (unsigned i = 0; i < f->cfg.qps; i++) {
+		struct nic_qp *qp = flow_qp(nic, f, i);
+		qp->pace_at = simtime_max(qp->pace_at, n->now);
+		rc_start(&qp->req);
+		nic_qp_wake(nic, qp);
+	}
+	nic_kick(nic, f->cfg.src_port);
+}
+
+void nic_flow_halt(struct nic *nic, struct nic_flow *f)
+{
+	f->stopped = true;
+	for (unsigned i = 0; i < f->cfg.qps; i++) {
+		struct nic_qp *qp = flow_qp(nic, f, i);
+		rc_stop(&qp->req);
+		nic_qp_wake(nic, qp);
+	}
+	nic_kick(nic, f->cfg.src_port);
+}
+
+int nic_flow_start(struct node *src, uint32_t flow)
+{
+	struct nic_flow *f = find(src, flow);
+
+	if (f == NULL)
+		return -ENOENT;
+	nic_flow_begin(nic_of(src), f);
+	return 0;
+}
+
+int nic_flow_stop(struct node *src, uint32_t flow)
+{
+	struct nic_flow *f = find(src, flow);
+
+	if (f == NULL)
+		return -ENOENT;
+	nic_flow_halt(nic_of(src), f);
+	return 0;
+}
+
+static void qp_ended(struct nic *nic, struct nic_qp *qp, struct nic_flow *f)
+{
+	qp->ended = true;
+	if (--f->qps_left == 0) {
+		f->ended_at = nic->node.now;
+		f->paused = nic_paused_total(nic, f->cfg.src_port, f->cfg.tc) - f->paused_before;
+	}
+}
+
+void nic_qp_done(struct nic *nic, struct nic_qp *qp)
+{
+	struct nic_flow *f = &nic->flows[qp->flow_local];
+
+	qp_ended(nic, qp, f);
+	if (f->qps_left == 0 && f->status == NIC_STATUS_OK)
+		node_event(&nic->node, qp->port, EV_FLOW_DONE, qp->flow,
+			f->cfg.messages * f->cfg.message_bytes * f->cfg.qps);
+}
+
+void nic_qp_failed(struct nic *nic, struct nic_qp *qp)
+{
+	struct nic_flow *f = &nic->flows[qp->flow_local];
+
+	nic->ctr.req_cqe_error++;
+	if (qp->req.status == RC_STATUS_RETRY_EXC)
+		nic->ctr.req_transport_retries_exceeded++;
+	else if (qp->req.status == RC_STATUS_RNR_RETRY_EXC)
+		nic->ctr.req_rnr_retries_exceeded++;
+	if (f->status == NIC_STATUS_OK)
+		f->status = qp->req.status;
+	node_event(&nic->node, qp->port, EV_QP_ERROR, qp->flow, qp->req.status);
+	qp_ended(nic, qp, f);
+}
+
+// Adds what one queue pair and its peer have done.
+static void add_qp(struct nic_flow_result *r, const struct nic_qp *qp, const struct nic_qp *peer)
+{
+	r->delivered_bytes += peer->resp.bytes;
+	r->delivered_messages += peer->resp.messages;
+	r->completed_messages += qp->req.una / qp->req.msg_pkts;
+	r->sent_packets += qp->req.max + qp->retransmitted;
+	r->retransmitted_packets += qp->retransmitted;
+	r->timeouts += qp->timeouts;
+	r->naks += qp->naks;
+}
+
+int nic_flow_result(const struct node *src, uint32_t flow, struct nic_flow_result *out)
+{
+	const struct nic *nic = (const struct nic *)src;
+	const struct nic_flow *f = find(src, flow);
+	simtime_t last = 0;
+
+	if (f == NULL)
+		return -ENOENT;
+	*out = (struct nic_flow_result){
+		.started = f->started,
+		.done = f->qps_left == 0 && f->status == NIC_STATUS_OK,
+		.status = f->status,
+		.start = f->started_at,
+		.acked = SIMTIME_NEVER,
+		.arrived = SIMTIME_NEVER,
+		.fct = SIMTIME_NEVER,
+		.bytes = f->cfg.messages * f->cfg.message_bytes * f->cfg.qps,
+		.paused = f->paused,
+	};
+	for (unsigned i = 0; i < f->cfg.qps; i++) {
+		const struct nic_qp *peer = flow_peer_qp(nic, f, i);
+		add_qp(out, flow_qp(nic, f, i), peer);
+		last = simtime_max(last, peer->resp.last_at);
+	}
+	if (out->done) {
+		out->acked = f->ended_at;
+		out->fct = f->ended_at - f->started_at;
+	}
+	if (out->bytes != 0 && out->delivered_bytes == out->bytes)
+		out->arrived = last;
+	if (f->started && f->qps_left != 0)
+		out->paused = nic_paused_total(nic, f->cfg.src_port, f->cfg.tc) - f->paused_before;
+	if (f->started && last > f->started_at)
+		out->goodput_bps = (uint64_t)((unsigned __int128)out->delivered_bytes * 8 * SIM_S /
+					      (uint64_t)(last - f->started_at));
+	return 0;
+}
+
+uint32_t nic_open_flows(const struct node *src)
+{
+	const struct nic *nic = (const struct nic *)src;
+	uint32_t open = 0;
+
+	for (uint32_t i = 0; i < nic->n_flows; i++) {
+		const struct nic_flow *f = &nic->flows[i];
+		bool runs = f->started || f->cfg.start != SIMTIME_NEVER;
+		open += runs && !f->stopped && f->cfg.messages != 0 && f->qps_left != 0;
+	}
+	return open;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// State of the built-in NIC, shared by its files:
+//
+//	nic.c       life, timers, invariants        nic_tx.c    which frame goes next, its headers
+//	nic_flow.c  flows and their queue pairs     nic_rx.c    arriving frames
+//	nic_pfc.c   pauses felt and storms made
+//
+// A queue pair that has something to send is in one FIFO of its port and class; what it sends is
+// decided when its turn comes. Acknowledgements likewise: the queue pair waits in a FIFO and the
+// frame is made with the newest state, so that ACKs merge while the port is paused or busy and the
+// NIC needs no memory for them.
+
+#include <stdalign.h>
+
+#include "models/pfc.h"
+#include "models/rc.h"
+#include "pipelines/nic.h"
+
+#define NIC_QPN_FIRST 0x100 // below: reserved and management queue pairs
+
+// Ethernet 14, 802.1Q 4, IPv6 40, UDP 8, BTH 12, rounded up to a copy of whole vectors.
+#define NIC_TEMPLATE_BYTES 80
+
+enum nic_timer {
+	NIC_TIMER_FLOW_START, // arg: index in flows[]
+	NIC_TIMER_FLOW_STOP,
+	NIC_TIMER_ACK,    // arg: queue pair index
+	NIC_TIMER_RNR,    //
+	NIC_TIMER_PACE,   //
+	NIC_TIMER_PFC,    // arg: see nic_pfc.c
+	NIC_TIMER_RESUME, // arg: port * 8 + priority
+	NIC_TIMER_STORM,  // arg: port
+	NIC_TIMER_POOL,   //
+};
+
+enum nic_ready { NIC_IDLE, NIC_QUEUED, NIC_PACED };
+
+struct nic_qp {
+	// scheduling and what all frames of the QP have in common
+	struct nic_qp *next_ready;
+	struct nic_qp *next_ack;
+	uint32_t dst; // endpoint index of the peer
+	uint32_t flow_hash;
+	uint32_t flow;       // global index
+	uint32_t flow_local; // index in the sender's flows[]
+	uint32_t ip_sum; // of the template's IPv4 header without length, identification, checksum
+	uint16_t ip_id;  // next
+	uint16_t port;
+	uint8_t tc;
+	uint8_t flags; // of its frames
+	uint8_t l3_off, l4_off;
+	uint8_t ready; // enum nic_ready
+	bool ack_queued;
+	bool timer_armed;   // a NIC_TIMER_ACK is on its way
+	bool ended;         // requester: done or failed
+	uint64_t pace_time; // byte time of its rate, 0: not limited
+
+	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_requester req;
+	uint8_t head[NIC_TEMPLATE_BYTES];
+	simtime_t pace_at;
+	uint32_t pace_frac; // of a picosecond, in units of 2^-BYTE_TIME_SHIFT
+	uint32_t qpn;
+	uint64_t payload_base; // of the QP's stream in the flow's
+	uint64_t remote_addr;  // RETH
+	uint32_t rkey;
+
+	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_responder resp;
+
+	// cold
+	uint64_t retransmitted;
+	uint64_t timeouts;
+	uint64_t naks;
+	uint8_t peer_ip[16]; // 4 bytes for IPv4
+};
+
+struct nic_flow {
+	struct nic_flow_config cfg;
+	uint32_t first_qp, peer_first_qp;
+	struct nic *peer;
+	uint32_t qps_left; // neither done nor failed
+	uint8_t status;
+	bool started, stopped;
+	simtime_t started_at, ended_at;
+	simtime_t paused_before; // nic_paused_total() at the start
+	simtime_t paused;        // at the end
+};
+
+struct nic_qp_fifo {
+	struct nic_qp *head, *tail;
+};
+
+struct nic_port {
+	uint8_t ack_mask;   // classes with an acknowledgement waiting
+	uint8_t ready_mask; // classes with data waiting
+	uint8_t next_tc;    // where the next round of data starts
+	bool down;
+	bool pool_wait; // a NIC_TIMER_POOL is on its way
+	bool pfc_due;   // a PFC frame is to be sent
+	struct pfc_rx pauses;
+	struct nic_qp_fifo ready[PRIO_COUNT];
+	struct nic_qp_fifo acks[PRIO_COUNT];
+
+	struct pfc_tx storm;
+	simtime_t storm_end;
+	struct nic_port_config cfg;
+};
+
+struct nic {
+	struct node node;
+	struct nic_port *ports;
+	struct nic_qp *qps;
+	uint32_t n_qps;
+	uint32_t qpn_first;
+	struct nic_counters ctr;
+
+	uint32_t cap_qps;
+	uint32_t n_flows, cap_flows;
+	struct nic_flow *flows;
+	struct nic_config cfg;
+	struct rng rng;
+};
+
+static inline struct nic *nic_of(struct node *n)
+{
+	return (struct nic *)n;
+}
+
+static inline void nic_fifo_push_ready(struct nic_port *p, struct nic_qp *qp)
+{
+	struct nic_qp_fifo *q = &p->ready[qp->tc];
+
+	qp->ready = NIC_QUEUED;
+	qp->next_ready = NULL;
+	if (q->head == NULL)
+		q->head = qp;
+	else
+		q->tail->next_ready = qp;
+	q->tail = qp;
+	p->ready_mask |= (uint8_t)(1u << qp->tc);
+}
+
+static inline void nic_fifo_push_ack(struct nic_port *p, struct nic_qp *qp)
+{
+	struct nic_qp_fifo *q = &p->acks[qp->tc];
+
+	qp->ack_queued = true;
+	qp->next_ack = NULL;
+	if (q->head == NULL)
+		q->head = qp;
+	else
+		q->tail->next_ack = qp;
+	q->tail = qp;
+	p->ack_mask |= (uint8_t)(1u << qp->tc);
+}
+
+// nic_tx.c: sends what is most urgent; ops->depart.
+void nic_depart(struct node *n, unsigned port);
+// Lets `qp` take its turn when it may and can send; does not send.
+void nic_qp_wake(struct nic *nic, struct nic_qp *qp);
+
+// Sends now if the port is free, else as soon as it is.
+static inline void nic_kick(struct nic *nic, unsigned port)
+{
+	struct node *n = &nic->node;
+
+	if (node_depart_pending(n, port))
+		return;
+	if (node_lane_idle(n, port))
+		nic_depart(n, port);
+	else
+		node_want_depart(n, port, n->now);
+}
+
+// nic_rx.c: ops->arrive.
+void nic_arrive(struct node *n, unsigned port, struct frame *f);
+
+// nic_flow.c
+void nic_flow_begin(struct nic *nic, struct nic_flow *flow);
+void nic_flow_halt(struct nic *nic, struct nic_flow *flow);
+void nic_qp_done(struct nic *nic, struct nic_qp *qp);
+void nic_qp_failed(struct nic *nic, struct nic_qp *qp);
+
+// nic_pfc.c
+struct pfc;
+void nic_pfc_init(struct nic *nic, unsigned port);
+void nic_pfc_received(struct nic *nic, unsigned port, const struct pfc *pfc);
+void nic_pfc_timer(struct nic *nic, uint32_t arg);
+void nic_resume_timer(struct nic *nic, uint32_t arg);
+void nic_storm_timer(struct nic *nic, unsigned port);
+void nic_pfc_send(struct nic *nic, unsigned port, struct frame *f);
+void nic_pfc_link_down(struct nic *nic, unsigned port);
+// Time until now in which a priority of a port was paused.
+simtime_t nic_paused_total(const struct nic *nic, unsigned port, unsigned prio);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// What a NIC does with an arriving frame. Frames of built-in NICs come with their offsets known and
+// nothing in them to be verified; all others are parsed and their ICRC is checked.
+
+#include "pcap/build.h"
+#include "pcap/icrc.h"
+#include "pipelines/nic_internal.h"
+
+#define FAST_FLAGS (FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE)
+
+static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode, uint32_t psn,
+	bool ack_req, uint32_t payload)
+{
+	int result = rc_rx_request(&qp->resp, nic->node.now, opcode, psn, ack_req, payload);
+
+	nic->ctr.rdma_rx_bytes += payload;
+	switch (result & RC_RX_RESULT) {
+	case RC_RX_IN_ORDER:
+		if (result & RC_RX_MESSAGE && opcode >= ROCE_WRITE_FIRST)
+			nic->ctr.rx_write_requests++;
+		break;
+	case RC_RX_DUPLICATE:
+		nic->ctr.duplicate_request++;
+		break;
+	case RC_RX_GAP:
+		nic->ctr.out_of_sequence++;
+		break;
+	case RC_RX_INVALID:
+		nic->ctr.resp_invalid_request++;
+		break;
+	}
+	if (result & RC_RX_RESPOND && !qp->ack_queued)
+		nic_fifo_push_ack(&nic->ports[qp->port], qp);
+}
+
+// A NAK and what followed from it; `result` of rc_rx_ack().
+static void received_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, int result)
+{
+	struct node *n = &nic->node;
+
+	qp->naks++;
+	if ((syndrome & AETH_TYPE_MASK) == AETH_RNR_NAK)
+		nic->ctr.rnr_nak_retry_err++;
+	else if (syndrome == AETH_NAK_PSN_SEQ)
+		nic->ctr.packet_seq_err++;
+	else if (syndrome == AETH_NAK_INVALID_REQ)
+		nic->ctr.req_remote_invalid_request++;
+
+	if (result & RC_ACK_REWOUND)
+		node_event(n, qp->port, EV_QP_RETRY, qp->flow, qp->req.retry_left);
+	if (result & RC_ACK_RNR)
+		node_timer(n, qp->req.rnr_until, NIC_TIMER_RNR, (uint32_t)(qp - nic->qps));
+	if (result & RC_ACK_ERROR)
+		nic_qp_failed(nic, qp);
+}
+
+static void received_ack(struct nic *nic, struct nic_qp *qp, const uint8_t *aeth, uint32_t psn)
+{
+	uint8_t syndrome = aeth[0];
+	int result = rc_rx_ack(&qp->req, nic->node.now, psn, syndrome);
+
+	if (unlikely((syndrome & AETH_TYPE_MASK) != AETH_ACK))
+		received_nak(nic, qp, syndrome, result);
+	if (unlikely(rc_done(&qp->req)) && !qp->ended)
+		nic_qp_done(nic, qp);
+	if (qp->ready == NIC_IDLE)
+		nic_qp_wake(nic, qp);
+}
+
+// A RoCE packet for one of this port's addresses.
+static void received(struct nic *nic, unsigned port, struct frame *f, const uint8_t *bth,
+	uint8_t opcode, uint32_t payload, bool foreign)
+{
+	struct node *n = &nic->node;
+	uint32_t index = get_be24(bth + 5) - nic->qpn_first;
+	uint32_t psn = get_be24(bth + 9);
+
+	if (unlikely(index >= nic->n_qps || nic->qps[index].port != port)) {
+		node_drop(n, port, f, DROP_NO_QP);
+		return;
+	}
+	struct nic_qp *qp = &nic->qps[index];
+	const uint8_t *ip = frame_data(f) + f->l3_off;
+	bool v6 = qp->flags & FRAME_F_IPV6;
+
+	if (unlikely(foreign) && (v6 != (ip[0] >> 4 == 6) || memcmp(ip + (v6 ? 8 : 12), qp->peer_ip,
+								     v6 ? 16 : 4) != 0)) {
+		node_drop(n, port, f, DROP_NO_QP);
+		return;
+	}
+
+	nic->ctr.rdma_rx_packets++;
+	if (ip_ecn(ip) == ECN_CE) {
+		nic->ctr.np_ecn_marked_roce_packets++;
+		n->ports[port].ctr->ce_seen[f->tc]++;
+	}
+	if (rc_is_request(opcode)) {
+		received_request(nic, qp, opcode, psn, bth[8] & BTH_ACK_REQ, payload);
+	} else if (opcode == ROCE_ACK) {
+		received_ack(nic, qp, bth + BTH_BYTES, psn);
+	} else {
+		node_drop(n, port, f, DROP_UNSUPPORTED);
+		return;
+	}
+	node_deliver(n, port, f);
+	nic_kick(nic, port);
+}
+
+static void received_control(struct nic *nic, unsigned port, struct frame *f, const struct pkt *p)
+{
+	struct port_counters *c = nic->node.ports[port].ctr;
+
+	if (p->kind == PKT_PFC) {
+		struct pfc pfc = pfc_parse(p);
+		nic_pfc_received(nic, port, &pfc);
+	} else {
+		c->rx_global_pause++;
+	}
+	node_consume(&nic->node, port, f);
+}
+
+static bool is_ours(const struct nic_port_config *cfg, const struct pkt *p)
+{
+	const uint8_t *dst = p->data + p->dst_off;
+
+	if (memcmp(p->data, cfg->mac, sizeof(cfg->mac)) != 0)
+		return false;
+	return p->ip_version == 4 ? cfg->ip4 != 0 && get_be32(dst) == cfg->ip4
+				  : cfg->has_ip6 && memcmp(dst, cfg->ip6, 16) == 0;
+}
+
+// A frame from outside: nothing is known of it but its bytes.
+static void foreign_ip(struct nic *nic, unsigned port, struct frame *f, const struct pkt *p)
+{
+	struct node *n = &nic->node;
+
+	if (!is_ours(&nic->ports[port].cfg, p)) {
+		node_drop(n, port, f, DROP_NOT_FOR_US);
+	} else if (p->bth_off == 0) {
+		node_drop(n, port, f, DROP_UNSUPPORTED);
+	} else if (!(f->flags & FRAME_F_SYNTH) && !pkt_icrc_valid(p)) {
+		nic->ctr.rx_icrc_encapsulated++;
+		node_drop(n, port, f, DROP_BAD_ICRC);
+	} else {
+		f->l3_off = (uint8_t)p->l3_off;
+		f->l4_off = (uint8_t)p->l4_off;
+		received(nic, port, f, p->data + p->bth_off, p->opcode, p->payload_len, true);
+	}
+}
+
+static void slow_path(struct nic *nic, unsigned port, struct frame *f)
+{
+	static const uint8_t reason[] = {
+#define X(id, drop) [PKT_ERR_##id] = DROP_##drop,
+		PKT_ERRORS(X)
+#undef X
+	};
+	struct node *n = &nic->node;
+	struct pkt p;
+	enum pkt_error err = pkt_parse_head(frame_data(f), f->head_len, f->len, &p);
+
+	if (err != PKT_OK) {
+		node_drop(n, port, f, (enum drop_reason)reason[err]);
+		return;
+	}
+	switch (p.kind) {
+	case PKT_PFC:
+	case PKT_PAUSE:
+		received_control(nic, port, f, &p);
+		break;
+	case PKT_ARP:
+		node_consume(n, port, f);
+		break;
+	case PKT_ROCE1:
+		node_drop(n, port, f, DROP_UNSUPPORTED);
+		break;
+	default:
+		if (f->kind == FRAME_LOCAL)
+			node_consume(n, port, f);
+		else
+			foreign_ip(nic, port, f, &p);
+	}
+}
+
+void nic_arrive(struct node *n, unsigned port, struct frame *f)
+{
+	struct nic *nic = nic_of(n);
+	struct port_counters *c = n->ports[port].ctr;
+
+	// The class is the one its sender put it in: what PFC on this link stops.
+	c->rx_prio_frames[f->tc]++;
+	c->rx_prio_bytes[f->tc] += frame_buffer_bytes(f);
+	if (unlikely((f->flags & FAST_FLAGS) != FAST_FLAGS || f->kind != FRAME_IP)) {
+		slow_path(nic, port, f);
+	} else if (unlikely(f->dst != nic->ports[port].cfg.endpoint)) {
+		node_drop(n, port, f, DROP_NOT_FOR_US);
+	} else {
+		received(nic, port, f, frame_data(f) + f->l4_off + UDP_HEADER_BYTES, f->opcode,
+			f->payload_len, false);
+	}
+}

@@ -210,6 +210,7 @@ static int replay_host_create(struct fabric *f, uint32_t node)
 
 	memcpy(cfg.mac, sn->ports[0].mac, 6);
 	memcpy(cfg.next_hop_mac, next_hop_mac(s, node, 0), 6);
+	memcpy(cfg.dscp_to_tc, s->qos[0].dscp_to_tc, sizeof(cfg.dscp_to_tc));
 	memcpy(cfg.pcp_to_tc, s->qos[0].pcp_to_tc, sizeof(cfg.pcp_to_tc));
 	int rc = replay_create(&cfg, &f->nodes[node], why, sizeof(why));
 	return rc < 0 ? say(f, &sn->pos, sn->name, why, rc) : 0;
@@ -240,6 +241,7 @@ static int edge_host_create(struct fabric *f, uint32_t node)
 		memcpy(ports[p].mac, sn->ports[p].mac, 6);
 		memcpy(ports[p].next_hop_mac, next_hop_mac(s, node, p), 6);
 	}
+	memcpy(cfg.dscp_to_tc, s->qos[0].dscp_to_tc, sizeof(cfg.dscp_to_tc));
 	memcpy(cfg.pcp_to_tc, s->qos[0].pcp_to_tc, sizeof(cfg.pcp_to_tc));
 	int rc = edge_create(&cfg, &f->nodes[node]);
 	free(ports);

@@ -85,24 +85,31 @@ int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
 	static char megabytes[16];
 	static char extra[4096];
 	static char *argv[ARGS_MAX];
+	static char fixed[][20] = {
+		"fabemu", "--no-telemetry", "--log-level=error", "--iova-mode=va"};
+	static char opt_lcores[] = "--lcores", opt_no_pci[] = "--no-pci";
+	static char opt_in_memory[] = "--in-memory", opt_no_shconf[] = "--no-shconf";
+	static char opt_no_huge[] = "--no-huge", opt_m[] = "-m";
 	size_t need = c->memory_bytes + EAL_OVERHEAD;
 	int argc = 0;
 
 	info->hugepages = free_hugepages() * HUGEPAGE >= need + need / 8;
 	lcore_map(c, lcores, sizeof(lcores));
-	argv[argc++] = (char[]){"fabemu"};
-	argv[argc++] = (char[]){"--in-memory"};
-	argv[argc++] = (char[]){"--no-telemetry"};
-	argv[argc++] = (char[]){"--log-level=error"};
-	argv[argc++] = (char[]){"--iova-mode=va"};
-	argv[argc++] = (char[]){"--lcores"};
+	for (size_t i = 0; i < RTE_DIM(fixed); i++)
+		argv[argc++] = fixed[i];
+	argv[argc++] = opt_lcores;
 	argv[argc++] = lcores;
 	if (!c->pci)
-		argv[argc++] = (char[]){"--no-pci"};
-	if (!info->hugepages) {
+		argv[argc++] = opt_no_pci;
+	if (info->hugepages) {
+		argv[argc++] = opt_in_memory;
+	} else {
+		// Implies EAL's legacy memory mode, which --in-memory refuses; all that is left of
+		// that option then is to keep no files.
+		argv[argc++] = opt_no_shconf;
 		snprintf(megabytes, sizeof(megabytes), "%zu", (need >> 20) + 1);
-		argv[argc++] = (char[]){"--no-huge"};
-		argv[argc++] = (char[]){"-m"};
+		argv[argc++] = opt_no_huge;
+		argv[argc++] = opt_m;
 		argv[argc++] = megabytes;
 	}
 	argc = split_extra(c->extra, extra, sizeof(extra), argv, argc);
@@ -110,11 +117,12 @@ int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
 
 	// EAL permutes and keeps argv.
 	if (rte_eal_init(argc, argv) < 0) {
+		int rc = rte_errno > 0 ? -rte_errno : -EINVAL;
 		fprintf(err,
 			"fabemu: DPDK did not start: %s (arguments: %s%s); run `fabemu doctor`\n",
-			rte_strerror(rte_errno), info->hugepages ? "hugepages" : "--no-huge",
+			rte_strerror(-rc), info->hugepages ? "hugepages" : "--no-huge",
 			c->extra ? ", --eal given" : "");
-		return -rte_errno;
+		return rc;
 	}
 	return 0;
 }
@@ -141,8 +149,10 @@ struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned roo
 		.mbuf_priv_size = sizeof(struct frame),
 	};
 	unsigned elt = sizeof(struct rte_mbuf) + sizeof(struct frame) + room;
+	// A cache may hold 1.5 times its size, and DPDK refuses one larger than its pool.
+	unsigned cache = RTE_MIN(POOL_CACHE, n * 2 / 3);
 	struct rte_mempool *mp =
-		rte_mempool_create_empty(name, n, elt, POOL_CACHE, sizeof(priv), SOCKET_ID_ANY, 0);
+		rte_mempool_create_empty(name, n, elt, cache, sizeof(priv), SOCKET_ID_ANY, 0);
 
 	if (mp == NULL)
 		return NULL;

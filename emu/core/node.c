@@ -186,6 +186,20 @@ static void step_timers(struct node *n)
 	n->ops->timer(n, t.kind, t.arg);
 }
 
+static void step_depart(struct node *n, uint32_t src)
+{
+	unsigned port = src - n->n_ports;
+	simtime_t free_at = n->ports[port].out->free_at;
+
+	// A control frame may have taken the lane since the departure was asked for.
+	if (unlikely(free_at > n->now)) {
+		evq_set(&n->evq, src, free_at);
+		return;
+	}
+	evq_set(&n->evq, src, SIMTIME_NEVER);
+	n->ops->depart(n, port);
+}
+
 void node_step(struct node *n, uint32_t src, simtime_t at)
 {
 	n->now = at > n->now ? at : n->now;
@@ -193,8 +207,7 @@ void node_step(struct node *n, uint32_t src, simtime_t at)
 	if (src < n->n_ports) {
 		step_arrival(n, src);
 	} else if (src < 2u * n->n_ports) {
-		evq_set(&n->evq, src, SIMTIME_NEVER);
-		n->ops->depart(n, src - n->n_ports);
+		step_depart(n, src);
 	} else {
 		step_timers(n);
 	}

@@ -66,7 +66,8 @@ static inline simtime_t lane_next(const struct lane *l)
 
 static inline bool lane_full(const struct lane *l)
 {
-	return l->tail - __atomic_load_n(&l->head, __ATOMIC_RELAXED) > l->mask;
+	// Acquire: the reader is done with the slot before it is written again.
+	return l->tail - __atomic_load_n(&l->head, __ATOMIC_ACQUIRE) > l->mask;
 }
 
 static inline simtime_t lane_wire_time(const struct lane *l, uint32_t wire_bytes)

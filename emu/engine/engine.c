@@ -28,8 +28,9 @@ int engine_create(const struct engine_config *config, struct engine **out)
 		free(e);
 		return -ENOMEM;
 	}
-	for (unsigned i = 0; i < config->n_lcores; i++) {
+	for (unsigned i = 0; i < config->n_lcores; i++)
 		e->lc[i] = (struct lcore_ctx){.e = e, .index = i};
+	for (unsigned i = 0; i < config->n_lcores; i++) {
 		if (config->wall && (e->lc[i].lag = calloc(1, sizeof(struct lag))) == NULL) {
 			engine_destroy(e);
 			return -ENOMEM;
@@ -95,6 +96,8 @@ int engine_connect(struct engine *e, struct node *src, unsigned src_port, struct
 	if (config->delay <= 0 || config->rate_bps == 0 || src_port >= src->n_ports ||
 		dst_port >= dst->n_ports)
 		return -EINVAL;
+	if (src->ports[src_port].out != NULL || dst->ports[dst_port].in != NULL)
+		return -EINVAL;
 
 	struct lane *l = NULL;
 	struct lane **lanes = realloc(e->lanes, (e->n_lanes + 1) * sizeof(struct lane *));
@@ -122,6 +125,9 @@ int engine_connect(struct engine *e, struct node *src, unsigned src_port, struct
 
 int engine_prepare(struct engine *e)
 {
+	// An lcore that never runs would leave the others at the barrier for ever.
+	if (e->config.n_lcores > 1 && e->config.n_lcores > rte_lcore_count())
+		return -EINVAL;
 	for (uint32_t i = 0; i < e->n_nodes; i++)
 		for (unsigned p = 0; p < e->nodes[i]->n_ports; p++)
 			if (e->nodes[i]->ports[p].in == NULL || e->nodes[i]->ports[p].out == NULL)
@@ -169,8 +175,11 @@ enum engine_end engine_run(struct engine *e)
 	}
 	run_lcore(&e->lc[0]);
 	rte_eal_mp_wait_lcore();
+	// e->now is the start of the last window: the run ended with the last event in it.
 	for (uint32_t i = 0; i < e->n_nodes; i++)
-		e->nodes[i]->now = simtime_max(e->nodes[i]->now, e->now);
+		e->now = simtime_max(e->now, e->nodes[i]->now);
+	for (uint32_t i = 0; i < e->n_nodes; i++)
+		e->nodes[i]->now = e->now;
 	return e->end;
 }
 

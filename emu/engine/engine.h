@@ -50,11 +50,12 @@ void engine_destroy(struct engine *e); // destroys lanes, not nodes
 
 // The node's index in order of addition. Returns it, or -ENOMEM.
 int engine_add_node(struct engine *e, struct node *n);
-// Makes the lane that carries what `src` sends on `src_port` to `dst`. Returns 0, -ENOMEM, -EINVAL.
+// Makes the lane that carries what `src` sends on `src_port` to `dst`. Returns 0, -ENOMEM, -EINVAL
+// (rate or delay 0, no such port, or connected already).
 int engine_connect(struct engine *e, struct node *src, unsigned src_port, struct node *dst,
 	unsigned dst_port, const struct lane_config *config);
 // Forms groups, assigns them to lcores, makes event queues. Returns 0 or -ENOMEM, -EINVAL (a port
-// without a link).
+// without a link, or EAL has fewer lcores).
 int engine_prepare(struct engine *e);
 
 // A task runs at an exact emulated time while no node executes, after all events before that time

@@ -90,6 +90,9 @@ simtime_t lcore_run_window(struct lcore_ctx *lc, simtime_t end)
 
 void engine_rearm_all(struct engine *e)
 {
+	// What nodes sent from outside a window (start, tasks) wakes no reader on another lcore.
+	for (unsigned c = 0; c < e->config.n_lcores; c++)
+		lcore_poll_inbound(&e->lc[c]);
 	for (uint32_t i = 0; i < e->n_groups; i++) {
 		struct group *g = &e->groups[i];
 		simtime_t next = SIMTIME_NEVER;

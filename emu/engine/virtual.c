@@ -41,8 +41,11 @@ static void decide(void *arg)
 		if (e->config.on_window != NULL)
 			e->config.on_window(e->config.on_window_arg, simtime_min(next, task));
 		if (task <= next) {
-			e->now = task;
-			engine_run_tasks(e, task);
+			e->now = simtime_max(e->now, task);
+			engine_run_tasks(e, e->now);
+			// All queues were looked at again, frames between lcores included.
+			if (e->touched)
+				published = SIMTIME_NEVER;
 			continue;
 		}
 		e->now = next;

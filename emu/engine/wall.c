@@ -68,7 +68,8 @@ static unsigned poll_ports(struct lcore_ctx *lc, simtime_t now)
 	return n;
 }
 
-// Executes everything due up to `now`. Returns whether there was anything.
+// Executes everything due up to `now`, or until a stop is asked for: a host that cannot keep up may
+// be far behind. Returns whether there was anything.
 static bool catch_up(struct lcore_ctx *lc, simtime_t now)
 {
 	bool any = false;
@@ -77,7 +78,7 @@ static bool catch_up(struct lcore_ctx *lc, simtime_t now)
 		uint32_t slot = 0;
 		lcore_poll_inbound(lc);
 		simtime_t t = evq_next(&lc->q, &slot);
-		if (t > now)
+		if (t > now || lc->e->stop)
 			return any;
 		any = true;
 		lag_add(lc->lag,

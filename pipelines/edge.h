@@ -75,7 +75,8 @@ struct edge_config {
 	uint8_t pfc_mask;                       // priorities that obey and send PFC
 	int roce_dscp; // 0..63: RoCE frames get this DSCP; EDGE_NO_DSCP: left as sent
 	uint8_t dscp_to_tc[64];
-	uint8_t pcp_to_tc[8];     // tagged frames that are not IP
+	uint8_t pcp_to_tc[8];     // tagged frames that are not IP,
+	bool trust_pcp;           // or all tagged frames
 	uint32_t rx_queue_bytes;  // per port and priority, towards the fabric; 0: default
 	uint32_t tx_buffer_bytes; // per port and priority, towards the real port; 0: default
 	simtime_t pause_response; // from the arrival of a PFC frame to its effect

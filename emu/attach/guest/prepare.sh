@@ -53,10 +53,10 @@ uml_options="UML_PCI_OVER_VIRTIO PCI VIRTIO_UML VIRTIO_NET UML_NET_VECTOR INFINI
 # Downloads a Debian package into the current directory and prints its file name.
 fetch_package() {
 	need apt-get apt
-	apt-get -q download "$1" >&2 || {
+	apt-get -qq download "$1" 2>/dev/null >&2 || {
 		echo "prepare.sh: package lists may be old; running apt-get update" >&2
 		apt-get -q update >&2
-		apt-get -q download "$1" >&2 || die "cannot download $1 (is deb.debian.org reachable?)"
+		apt-get -qq download "$1" >&2 || die "cannot download $1 (is deb.debian.org reachable?)"
 	}
 	ls -t "${1}"_*.deb | head -n 1
 }
@@ -122,8 +122,40 @@ scripts_sum() {
 		cut -c 1-16
 }
 
+# Sets `package` to what linux-image-amd64 depends on now.
+find_package() {
+	need apt-cache apt
+	local pattern='s/^ *Depends: \(linux-image-[0-9].*\)$/\1/p'
+	package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n "$pattern" | head -n 1)
+	if [ -z "$package" ]; then
+		apt-get -q update >&2
+		package=$(apt-cache depends linux-image-amd64 | sed -n "$pattern" | head -n 1)
+	fi
+	[ -n "$package" ] || die "no package linux-image-amd64 here: use --kernel and --modules"
+}
+
+# Kernel and the modules it needs, into the cache.
+prepare_qemu_kernel() {
+	local out=$1 work image=$kernel dir=$modules_dir
+	work=$(mktemp -d "$cache/work.XXXXXX")
+	cleanup+=("$work")
+	if [ -z "$image" ]; then
+		(cd "$work" && dpkg-deb -x "$(fetch_package "$package")" image)
+		image=$(ls "$work"/image/boot/vmlinuz-*)
+		dir=$(ls -d "$work"/image/lib/modules/*)
+	fi
+	mkdir -p "$work/new/modules"
+	copy_modules "$work/new" "$dir"
+	rm -rf "$out/modules"
+	mv "$work/new/modules" "$out/modules"
+	cp "$image" "$out/vmlinuz.new"
+	chmod 644 "$out/vmlinuz.new"
+	mv "$out/vmlinuz.new" "$out/vmlinuz"
+	echo "kernel $(basename "$dir")"
+}
+
 prepare_qemu() {
-	local out=$cache/qemu stamp package work kernel=$kernel modules_dir=$modules_dir
+	local out=$cache/qemu stamp kernel_stamp package= work
 	mkdir -p "$out"
 	if [ "$running" = yes ]; then
 		kernel=/boot/vmlinuz-$(uname -r)
@@ -132,40 +164,29 @@ prepare_qemu() {
 	if [ -n "$kernel" ]; then
 		[ -r "$kernel" ] || die "cannot read kernel $kernel"
 		[ -d "$modules_dir" ] || die "no module directory '$modules_dir' (give --modules)"
-		stamp="$(scripts_sum) $kernel $modules_dir $(stat -c %Y "$kernel")"
+		kernel_stamp="$kernel $modules_dir $(stat -c %Y "$kernel")"
 	else
-		need apt-cache apt
-		package=$(apt-cache depends linux-image-amd64 2>/dev/null |
-			sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n 1)
-		if [ -z "$package" ]; then
-			apt-get -q update >&2
-			package=$(apt-cache depends linux-image-amd64 |
-				sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n 1)
-		fi
-		[ -n "$package" ] || die "no package linux-image-amd64 here: use --kernel and --modules"
-		stamp="$(scripts_sum) $package"
+		find_package
+		kernel_stamp=$package
 	fi
-	if up_to_date "$out" "$stamp" && [ -f "$out/vmlinuz" ] && [ -f "$out/initrd.gz" ]; then
+	kernel_stamp="$kernel_stamp $(echo "$modules" | sha256sum | cut -c 1-16)"
+	stamp="$(scripts_sum) $kernel_stamp"
+	if [ "$force" = yes ] || [ ! -f "$out/vmlinuz" ] ||
+		[ "$(cat "$out/kernel-stamp" 2>/dev/null)" != "$kernel_stamp" ]; then
+		rm -f "$out/stamp" "$out/kernel-stamp"
+		prepare_qemu_kernel "$out"
+		echo "$kernel_stamp" >"$out/kernel-stamp"
+	elif up_to_date "$out" "$stamp" && [ -f "$out/initrd.gz" ]; then
 		echo "$out: up to date"
 		return
 	fi
-
 	work=$(mktemp -d "$cache/work.XXXXXX")
 	cleanup+=("$work")
-	if [ -z "$kernel" ]; then
-		(cd "$work" && dpkg-deb -x "$(fetch_package "$package")" image)
-		kernel=$(ls "$work"/image/boot/vmlinuz-*)
-		modules_dir=$(ls -d "$work"/image/lib/modules/*)
-	fi
 	make_root "$work/root"
-	copy_modules "$work/root" "$modules_dir"
-	rm -f "$out/stamp"
-	cp "$kernel" "$out/vmlinuz.new"
-	chmod 644 "$out/vmlinuz.new"
-	mv "$out/vmlinuz.new" "$out/vmlinuz"
+	cp -r "$out/modules/." "$work/root/modules/"
 	pack_initrd "$work/root" "$out/initrd.gz"
 	echo "$stamp" >"$out/stamp"
-	echo "$out: ready ($(basename "$modules_dir"))"
+	echo "$out: ready"
 }
 
 build_uml_kernel() {
@@ -181,13 +202,20 @@ build_uml_kernel() {
 	tar -C "$work/src" --strip-components=1 -xf "$tarball"
 	cd "$work/src"
 	make -s ARCH=um defconfig
+	# Hosts with AMX have 11,008 bytes of XSAVE state, which UML 6.1 must save whole (ptrace refuses
+	# part of it) but reserves 2,696 for; it lies in thread_info and in signal frames, so stacks grow.
+	sed -i 's/DEFINE_LONGS(HOST_FP_SIZE, 2696)/DEFINE_LONGS(HOST_FP_SIZE, 11264)/' \
+		arch/x86/um/user-offsets.c
+	grep -q 'HOST_FP_SIZE, 11264' arch/x86/um/user-offsets.c ||
+		die "UML source has changed: no HOST_FP_SIZE to enlarge"
 	for option in $uml_options; do
 		args+=(-e "$option")
 	done
-	./scripts/config "${args[@]}" -d MODULES -d DEBUG_INFO -e DEBUG_INFO_NONE -d DEBUG_KERNEL
+	./scripts/config "${args[@]}" --set-val KERNEL_STACK_ORDER 4 -d MODULES -d DEBUG_INFO -e DEBUG_INFO_NONE -d DEBUG_KERNEL
 	make -s ARCH=um olddefconfig
-	for option in RDMA_RXE VIRTIO_UML VIRTIO_NET HOSTFS INFINIBAND_USER_ACCESS; do
-		grep -q "^CONFIG_$option=y" .config || die "UML kernel: option $option did not stick"
+	for option in RDMA_RXE=y VIRTIO_UML=y VIRTIO_NET=y HOSTFS=y INFINIBAND_USER_ACCESS=y \
+		KERNEL_STACK_ORDER=4; do
+		grep -q "^CONFIG_$option" .config || die "UML kernel: option $option did not stick"
 	done
 	make -s ARCH=um -j"$jobs" linux
 	strip linux
@@ -200,7 +228,7 @@ prepare_uml() {
 	local out=$cache/uml stamp kernel_stamp work
 	mkdir -p "$out"
 	# The kernel depends on the options only; init may change without a rebuild.
-	kernel_stamp=$(echo "$uml_options" | sha256sum | cut -c 1-16)
+	kernel_stamp=$(declare -f build_uml_kernel | cat - <(echo "$uml_options") | sha256sum | cut -c 1-16)
 	stamp="$(scripts_sum) $kernel_stamp"
 	if [ "$force" = yes ] || [ ! -x "$out/linux" ] ||
 		[ "$(cat "$out/kernel-stamp" 2>/dev/null)" != "$kernel_stamp" ]; then

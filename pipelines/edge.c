@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// The edge node: see edge.h for what it is, edge_rx.c for what comes from the real port, edge_tx.c
+// for what goes there; here is what belongs to both: PFC, the node's operations, its life.
+
+#include "pipelines/edge_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcap/codec.h"
+
+#define LOG_EVENTS 4096
+
+// Timer arguments: port in the upper half, then what the kind needs.
+enum edge_timer { TIMER_PAUSE, TIMER_EXPIRE, TIMER_REFRESH };
+#define ARG_PORT_SHIFT 20 // PORT_MAX is 512
+#define ARG_PRIO_SHIFT 16 // below: quanta
+
+// ---- what the switch tells us -----------------------------------------------------------------
+
+static void resume(struct edge *e, unsigned port)
+{
+	if (e->port[port].backlog)
+		node_want_depart(&e->node, port, e->node.now);
+}
+
+static void arm_expiry(struct edge *e, unsigned port, unsigned prio)
+{
+	struct pfc_rx *rx = &e->port[port].pfc_rx;
+
+	if (rx->armed >> prio & 1)
+		return;
+	rx->armed |= (uint8_t)(1u << prio);
+	node_timer(&e->node, rx->until[prio], TIMER_EXPIRE,
+		port << ARG_PORT_SHIFT | prio << ARG_PRIO_SHIFT);
+}
+
+static void apply_pause(struct edge *e, unsigned port, unsigned prio, uint16_t quanta)
+{
+	struct pfc_rx *rx = &e->port[port].pfc_rx;
+	struct port_counters *c = e->node.ports[port].ctr;
+	simtime_t since = rx->since[prio];
+
+	switch (pfc_rx_apply(rx, prio, quanta, e->node.now, c->rx_pause_duration)) {
+	case PFC_PAUSED:
+		node_event(&e->node, port, EV_PFC_PAUSED, prio, quanta);
+		node_digest(&e->node, DIGEST_PAUSE, port, prio);
+		break;
+	case PFC_RESUMED:
+		node_event(&e->node, port, EV_PFC_RESUMED, prio, (uint64_t)(e->node.now - since));
+		resume(e, port);
+		break;
+	case PFC_NO_CHANGE:
+		break;
+	}
+	if (rx->paused >> prio & 1)
+		arm_expiry(e, port, prio);
+}
+
+static void expire_pause(struct edge *e, unsigned port, unsigned prio)
+{
+	struct pfc_rx *rx = &e->port[port].pfc_rx;
+	struct port_counters *c = e->node.ports[port].ctr;
+	simtime_t since = rx->since[prio];
+
+	rx->armed &= (uint8_t) ~(1u << prio);
+	if (pfc_rx_expire(rx, prio, e->node.now, c->rx_pause_duration) == PFC_RESUMED) {
+		node_event(&e->node, port, EV_PFC_RESUMED, prio, (uint64_t)(e->node.now - since));
+		resume(e, port);
+	} else if (rx->paused >> prio & 1) {
+		arm_expiry(e, port, prio);
+	}
+}
+
+void edge_control(struct edge *e, unsigned port, struct frame *f)
+{
+	struct port_counters *c = e->node.ports[port].ctr;
+	struct pkt p;
+
+	if (pkt_parse(frame_data(f), f->len, &p) != PKT_OK) {
+		node_drop(&e->node, port, f, DROP_MALFORMED_CONTROL);
+		return;
+	}
+	if (p.kind != PKT_PFC) {
+		// PFC is what a lossless Ethernet port negotiates; 802.3x is then not obeyed.
+		c->rx_global_pause += p.kind == PKT_PAUSE;
+		node_consume(&e->node, port, f);
+		return;
+	}
+
+	struct pfc pfc = pfc_parse(&p);
+	for (unsigned prio = 0; prio < PRIO_COUNT; prio++) {
+		if (!(pfc.classes >> prio & 1))
+			continue;
+		c->rx_pause[prio]++;
+		if (!(e->port[port].pfc_rx.enabled >> prio & 1))
+			c->rx_pause_ignored++;
+		else if (e->pause_response == 0)
+			apply_pause(e, port, prio, pfc.quanta[prio]);
+		else
+			node_timer(&e->node, e->node.now + e->pause_response, TIMER_PAUSE,
+				port << ARG_PORT_SHIFT | prio << ARG_PRIO_SHIFT | pfc.quanta[prio]);
+	}
+	node_consume(&e->node, port, f);
+}
+
+// ---- what we tell the switch --------------------------------------------------------------------
+
+bool edge_say_pause(struct edge *e, unsigned port)
+{
+	struct edge_port *p = &e->port[port];
+	struct node *n = &e->node;
+	struct port_counters *c = n->ports[port].ctr;
+	struct frame *f = node_new_frame(n, port);
+
+	if (f == NULL)
+		return false;
+
+	struct pfc_tx_frame say = pfc_tx_say(&p->pfc_tx, n->now, c->tx_pause_duration);
+	pfc_build(frame_data(f), n->ports[port].mac, say.vector, say.quanta);
+	f->kind = FRAME_CONTROL;
+	f->len = f->head_len = ETH_MIN_NO_FCS;
+	f->l3_off = ETH_HEADER_BYTES;
+	f->flags = FRAME_F_PARSED;
+	uint8_t named = say.xoff ? say.xoff : say.vector;
+	unsigned prio = (unsigned)__builtin_ctz(named | 0x100) & 7;
+	for (unsigned i = 0; i < PRIO_COUNT; i++) {
+		c->tx_pause[i] += say.vector >> i & 1;
+		if (say.xoff >> i & 1)
+			node_event(n, port, EV_PFC_XOFF_SENT, i, p->tx_bytes[i]);
+		if (say.xon >> i & 1)
+			node_event(n, port, EV_PFC_XON_SENT, i, p->tx_bytes[i]);
+	}
+	node_send_noted(n, port, f, say.xoff || !say.xon ? OBS_PFC_XOFF : OBS_PFC_XON, prio,
+		p->tx_bytes[prio]);
+
+	if (p->pfc_tx.refresh_at != SIMTIME_NEVER && !p->refresh_armed) {
+		p->refresh_armed = true;
+		node_timer(n, p->pfc_tx.refresh_at, TIMER_REFRESH, port << ARG_PORT_SHIFT);
+	}
+	return true;
+}
+
+static void refresh(struct edge *e, unsigned port)
+{
+	struct edge_port *p = &e->port[port];
+
+	p->refresh_armed = false;
+	if (p->pfc_tx.refresh_at == SIMTIME_NEVER)
+		return;
+	if (pfc_tx_due(&p->pfc_tx, e->node.now)) {
+		node_want_depart(&e->node, port, e->node.now);
+	} else {
+		p->refresh_armed = true;
+		node_timer(&e->node, p->pfc_tx.refresh_at, TIMER_REFRESH, port << ARG_PORT_SHIFT);
+	}
+}
+
+// ---- node operations ----------------------------------------------------------------------------
+
+static void edge_timer(struct node *n, uint32_t kind, uint32_t arg)
+{
+	struct edge *e = (struct edge *)n;
+	unsigned port = arg >> ARG_PORT_SHIFT;
+	unsigned prio = arg >> ARG_PRIO_SHIFT & 7;
+
+	switch ((enum edge_timer)kind) {
+	case TIMER_PAUSE:
+		apply_pause(e, port, prio, (uint16_t)arg);
+		break;
+	case TIMER_EXPIRE:
+		expire_pause(e, port, prio);
+		break;
+	case TIMER_REFRESH:
+		refresh(e, port);
+		break;
+	}
+}
+
+static unsigned edge_poll(struct node *n)
+{
+	struct edge *e = (struct edge *)n;
+	unsigned in = 0;
+
+	for (unsigned port = 0; port < n->n_ports; port++) {
+		in += edge_take_in(e, port);
+		in += edge_flush(e, port);
+	}
+	return in;
+}
+
+static void edge_start(struct node *n)
+{
+	struct edge *e = (struct edge *)n;
+
+	for (unsigned i = 0; i < n->n_ports; i++) {
+		struct edge_port *p = &e->port[i];
+
+		pfc_rx_init(&p->pfc_rx, e->pfc_mask, n->ports[i].out->byte_time);
+		pfc_tx_init(
+			&p->pfc_tx, e->pfc_mask, PFC_QUANTA_DEFAULT, n->ports[i].out->byte_time);
+	}
+}
+
+static void edge_link(struct node *n, unsigned port, bool up)
+{
+	struct edge *e = (struct edge *)n;
+	struct edge_port *p = &e->port[port];
+	struct port_counters *c = n->ports[port].ctr;
+
+	if (!up) {
+		pfc_rx_reset(&p->pfc_rx, n->now, c->rx_pause_duration);
+		pfc_tx_reset(&p->pfc_tx, n->now, c->tx_pause_duration);
+	}
+	// On a link that is down frames leave, and are lost, as from any NIC.
+	if (p->backlog || pfc_tx_due(&p->pfc_tx, n->now))
+		node_want_depart(n, port, n->now);
+}
+
+static uint64_t queue_count(const struct frame_queue *q, uint64_t *bytes)
+{
+	uint64_t n = 0;
+
+	for (const struct frame *f = q->head; f != NULL; f = f->next) {
+		n++;
+		*bytes += frame_buffer_bytes(f);
+	}
+	return n;
+}
+
+static uint64_t edge_held(const struct node *n)
+{
+	const struct edge *e = (const struct edge *)n;
+	uint64_t held = 0, bytes = 0;
+
+	for (unsigned port = 0; port < n->n_ports; port++) {
+		for (unsigned i = 0; i < PRIO_COUNT; i++)
+			held += queue_count(&e->port[port].rx_queue[i], &bytes);
+		held += queue_count(&e->port[port].tx_fifo, &bytes);
+	}
+	return held;
+}
+
+static void edge_drain(struct node *n)
+{
+	struct edge *e = (struct edge *)n;
+	struct frame *f;
+
+	for (unsigned port = 0; port < n->n_ports; port++) {
+		struct edge_port *p = &e->port[port];
+
+		for (unsigned i = 0; i < PRIO_COUNT; i++) {
+			while ((f = frame_queue_pop(&p->rx_queue[i])) != NULL)
+				frame_free(f);
+			p->rx_bytes[i] = 0;
+			p->tx_bytes[i] = 0;
+		}
+		while ((f = frame_queue_pop(&p->tx_fifo)) != NULL)
+			frame_free(f);
+		p->tx_count = 0;
+		p->backlog = p->full = 0;
+	}
+}
+
+static bool edge_check(const struct node *n, bool drained, char *why, size_t len)
+{
+	const struct edge *e = (const struct edge *)n;
+
+	for (unsigned port = 0; port < n->n_ports; port++) {
+		const struct edge_port *p = &e->port[port];
+		uint64_t counted = 0, bytes = 0, fifo = 0;
+
+		for (unsigned i = 0; i < PRIO_COUNT; i++) {
+			uint64_t queued = 0;
+
+			queue_count(&p->rx_queue[i], &queued);
+			if (queued != p->rx_bytes[i]) {
+				snprintf(why, len,
+					"port %u priority %u holds %" PRIu64 " bytes, counted %u",
+					port, i, queued, p->rx_bytes[i]);
+				return false;
+			}
+			counted += p->tx_bytes[i];
+			bytes += queued;
+		}
+		uint64_t frames = queue_count(&p->tx_fifo, &fifo);
+		if (fifo != counted || frames != p->tx_count) {
+			snprintf(why, len,
+				"port %u holds %" PRIu64
+				" bytes for the real port, counted %" PRIu64,
+				port, fifo, counted);
+			return false;
+		}
+		if (drained && bytes + fifo != 0) {
+			snprintf(why, len, "port %u still holds frames after draining", port);
+			return false;
+		}
+	}
+	return true;
+}
+
+static const struct node_ops edge_node_ops = {
+	.name = "edge",
+	.arrive = edge_arrive,
+	.depart = edge_depart,
+	.timer = edge_timer,
+	.poll = edge_poll,
+	.start = edge_start,
+	.link = edge_link,
+	.held = edge_held,
+	.drain = edge_drain,
+	.check = edge_check,
+};
+
+// ---- life -----------------------------------------------------------------------------------
+
+static bool config_valid(const struct edge_config *cfg)
+{
+	bool ok = cfg->n_ports > 0 && cfg->n_ports <= PORT_MAX && cfg->roce_dscp <= 63 &&
+		  cfg->roce_dscp >= EDGE_NO_DSCP;
+
+	for (unsigned i = 0; ok && i < cfg->n_ports; i++)
+		ok = cfg->ports[i].mtu > 0 && cfg->ports[i].ops != NULL;
+	for (unsigned i = 0; ok && i < 64; i++)
+		ok = cfg->dscp_to_tc[i] < PRIO_COUNT;
+	for (unsigned i = 0; ok && i < PRIO_COUNT; i++)
+		ok = cfg->pcp_to_tc[i] < PRIO_COUNT;
+	return ok;
+}
+
+int edge_create(const struct edge_config *cfg, struct node **out)
+{
+	static const uint8_t unknown[6];
+
+	if (!config_valid(cfg))
+		return -EINVAL;
+	struct edge *e = calloc(1, sizeof(*e) + cfg->n_ports * sizeof(e->port[0]));
+	if (e == NULL)
+		return -ENOMEM;
+	int err = node_init(&e->node, &edge_node_ops, cfg->name, cfg->n_ports, LOG_EVENTS);
+	if (err < 0) {
+		free(e);
+		return err;
+	}
+
+	e->endpoints = cfg->endpoints;
+	e->pfc_mask = cfg->pfc_mask;
+	e->roce_dscp = cfg->roce_dscp;
+	e->trust_pcp = cfg->trust_pcp;
+	e->pause_response = cfg->pause_response;
+	e->rx_limit = cfg->rx_queue_bytes ? cfg->rx_queue_bytes : EDGE_RX_QUEUE_BYTES;
+	e->tx_limit = cfg->tx_buffer_bytes ? cfg->tx_buffer_bytes : EDGE_TX_BUFFER_BYTES;
+	memcpy(e->dscp_to_tc, cfg->dscp_to_tc, sizeof(e->dscp_to_tc));
+	memcpy(e->pcp_to_tc, cfg->pcp_to_tc, sizeof(e->pcp_to_tc));
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		const struct edge_port_config *pc = &cfg->ports[i];
+		struct edge_port *p = &e->port[i];
+
+		p->ops = pc->ops;
+		p->real = pc->port;
+		memcpy(p->mac, pc->mac, 6);
+		memcpy(p->next_hop, pc->next_hop_mac, 6);
+		p->mac_known = memcmp(pc->mac, unknown, 6) != 0;
+		p->next_hop_known = memcmp(pc->next_hop_mac, unknown, 6) != 0;
+		memcpy(e->node.ports[i].mac, pc->mac, 6);
+		e->node.ports[i].mtu = pc->mtu;
+	}
+	*out = &e->node;
+	return 0;
+}
+
+void edge_destroy(struct node *n)
+{
+	if (n == NULL)
+		return;
+	node_fini(n);
+	free(n);
+}
+
+const struct edge_counters *edge_counters(const struct node *n, unsigned port)
+{
+	return &((const struct edge *)n)->port[port].ctr;
+}
+
+bool edge_counter_at(
+	const struct node *n, unsigned port, unsigned i, const char **name, uint64_t *value)
+{
+	static const char *const names[] = {
+#define X(field, help) #field,
+		EDGE_COUNTERS(X)
+#undef X
+	};
+	const struct edge_counters *c = edge_counters(n, port);
+
+	if (i >= RTE_DIM(names))
+		return false;
+	*name = names[i];
+	*value = ((const uint64_t *)c)[i];
+	return true;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// The edge node's state, shared by its own files only.
+
+#include <inttypes.h>
+
+#include "emu/core/observe.h"
+#include "models/pfc.h"
+#include "pipelines/edge.h"
+
+#define EDGE_BURST 32
+
+struct edge_port {
+	const struct edge_ops *ops;
+	void *real; // ops' argument
+
+	// from the real port towards the fabric
+	struct frame_queue rx_queue[PRIO_COUNT];
+	uint32_t rx_bytes[PRIO_COUNT];
+	uint8_t backlog;   // priorities with queued frames
+	uint8_t full;      // priorities whose queue has reached its limit
+	uint8_t last_prio; // that sent, for round robin
+	bool refresh_armed;
+	struct pfc_rx pfc_rx;
+
+	// from the fabric towards the real port
+	struct frame_queue tx_fifo;
+	uint32_t tx_count;
+	uint32_t tx_bytes[PRIO_COUNT]; // in the FIFO, by class
+	struct pfc_tx pfc_tx;
+
+	bool mac_known;
+	bool next_hop_known;
+	uint8_t mac[6];
+	uint8_t next_hop[6];
+	struct edge_counters ctr;
+};
+
+struct edge {
+	struct node node;
+	const struct endpoint_table *endpoints;
+	simtime_t pause_response;
+	uint32_t rx_limit; // bytes per port and priority
+	uint32_t tx_limit;
+	int roce_dscp;
+	uint8_t pfc_mask;
+	bool trust_pcp;
+	uint8_t dscp_to_tc[64];
+	uint8_t pcp_to_tc[PRIO_COUNT];
+	struct edge_port port[];
+};
+
+// edge_rx.c: frames from the real port into the queues; how many came in.
+unsigned edge_take_in(struct edge *e, unsigned port);
+// The node's depart operation: PFC first, then a frame of a priority that is not paused.
+void edge_depart(struct node *n, unsigned port);
+
+// edge_tx.c: the node's arrive operation, and offering what waits to the real port (how many left).
+void edge_arrive(struct node *n, unsigned port, struct frame *f);
+unsigned edge_flush(struct edge *e, unsigned port);
+
+// edge.c: a MAC control frame from the switch ends here. Sends the PFC frame that is due; false
+// when there was no buffer for it.
+void edge_control(struct edge *e, unsigned port, struct frame *f);
+bool edge_say_pause(struct edge *e, unsigned port);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// From the real port into the fabric: parse once, refuse what is malformed, set the DSCP, queue by
+// priority, send as the link and the switch's PFC allow.
+
+#include <stddef.h>
+#include <string.h>
+
+#include "pcap/build.h"
+#include "pcap/codec.h"
+#include "pipelines/edge_priv.h"
+#include "pipelines/endpoint.h"
+
+// One poll takes in at most this many frames, so that a flood on one port cannot stall an lcore.
+#define POLL_FRAMES 128
+// The lane to a switch on another lcore that has fallen behind: try again a little later.
+#define LANE_RETRY (1 * SIM_US)
+
+// ICMPv6 types of neighbour discovery (RFC 4861): router solicitation .. redirect.
+#define ND_FIRST 133
+#define ND_LAST  137
+
+static enum drop_reason drop_of(enum pkt_error err)
+{
+	switch (err) {
+#define X(id, drop)        \
+	case PKT_ERR_##id: \
+		return DROP_##drop;
+		PKT_ERRORS(X)
+#undef X
+	case PKT_OK:
+		break;
+	}
+	return DROP_MALFORMED_ETH;
+}
+
+// The mbuf as the port filled it becomes a frame; false (and it is gone) if it cannot.
+static struct frame *to_frame(struct edge *e, unsigned port, struct rte_mbuf *m)
+{
+	struct edge_port *p = &e->port[port];
+	struct frame *f = mbuf_frame(m);
+	bool fits = m->pkt_len <= UINT16_MAX;
+
+	if (unlikely(m->nb_segs > 1)) {
+		if (fits && rte_pktmbuf_linearize(m) == 0) {
+			p->ctr.edge_linearised++;
+		} else {
+			rte_pktmbuf_free(m->next);
+			m->next = NULL;
+			m->nb_segs = 1;
+			fits = false;
+		}
+	}
+	*f = (struct frame){
+		.dst = FRAME_NO_DST,
+		.flow = FRAME_NO_FLOW,
+		.data_off = m->data_off,
+		.len = (uint16_t)RTE_MIN(m->data_len, m->pkt_len),
+		.head_len = (uint16_t)RTE_MIN(m->data_len, m->pkt_len),
+		.in_port = (uint16_t)port,
+	};
+	p->ctr.edge_rx_frames++;
+	p->ctr.edge_rx_bytes += f->len;
+	if (unlikely(!fits)) {
+		node_adopt(&e->node, f);
+		node_drop(&e->node, port, f, DROP_MTU_EXCEEDED);
+		return NULL;
+	}
+	return f;
+}
+
+static bool is_neighbour_discovery(const struct pkt *p)
+{
+	return p->ip_version == 6 && p->proto == IP_PROTO_ICMPV6 && p->l4_off != 0 &&
+	       p->l4_off < p->end && p->data[p->l4_off] >= ND_FIRST &&
+	       p->data[p->l4_off] <= ND_LAST;
+}
+
+static uint32_t destination(const struct edge *e, const struct pkt *p)
+{
+	if (e->endpoints == NULL)
+		return FRAME_NO_DST;
+	if (p->ip_version == 4)
+		return endpoint_find_ipv4(e->endpoints, p->data + p->dst_off);
+	return endpoint_find_ipv6(e->endpoints, p->data + p->dst_off);
+}
+
+static uint8_t traffic_class(const struct edge *e, const struct pkt *p)
+{
+	if (p->n_tags != 0 && (e->trust_pcp || p->ip_version == 0))
+		return e->pcp_to_tc[pkt_pcp(p)];
+	return p->ip_version != 0 ? e->dscp_to_tc[p->dscp] : 0;
+}
+
+// Fills what later nodes read instead of parsing again.
+static void describe(struct edge *e, struct edge_port *port, struct frame *f, struct pkt *p)
+{
+	f->flags = FRAME_F_PARSED;
+	f->l3_off = (uint8_t)p->l3_off;
+	f->l4_off = (uint8_t)p->l4_off;
+	if (p->n_tags != 0)
+		f->flags |= FRAME_F_TAGGED;
+	if (p->kind != PKT_IP) {
+		f->kind = FRAME_LOCAL;
+		port->ctr.edge_local_in++;
+		f->tc = traffic_class(e, p);
+		return;
+	}
+
+	f->kind = FRAME_IP;
+	if (p->ip_version == 6)
+		f->flags |= FRAME_F_IPV6;
+	if (p->bth_off != 0) {
+		f->flags |= FRAME_F_ROCE;
+		f->opcode = p->opcode;
+		if (e->roce_dscp != EDGE_NO_DSCP && p->dscp != e->roce_dscp) {
+			ip_set_dscp(frame_data(f) + f->l3_off, (uint8_t)e->roce_dscp);
+			p->dscp = (uint8_t)e->roce_dscp;
+			port->ctr.edge_dscp_rewritten++;
+		}
+	} else if (is_neighbour_discovery(p)) {
+		f->kind = FRAME_LOCAL;
+		port->ctr.edge_local_in++;
+	}
+	f->flow_hash = pkt_flow_hash(p);
+	f->dst = destination(e, p);
+	f->tc = traffic_class(e, p);
+}
+
+// Unicast source and destination only: ARP and ND keep what they carry.
+static void set_next_hop(struct edge_port *p, struct frame *f)
+{
+	uint8_t *mac = frame_data(f);
+
+	if (!p->mac_known && !(mac[6] & 1)) {
+		memcpy(p->mac, mac + 6, 6);
+		p->mac_known = true;
+	}
+	if (p->next_hop_known && f->kind == FRAME_IP && !(mac[0] & 1))
+		memcpy(mac, p->next_hop, 6);
+}
+
+static void queue(struct edge *e, unsigned port, struct frame *f)
+{
+	struct edge_port *p = &e->port[port];
+	unsigned prio = f->tc;
+
+	frame_queue_push(&p->rx_queue[prio], f);
+	p->rx_bytes[prio] += frame_buffer_bytes(f);
+	p->backlog |= (uint8_t)(1u << prio);
+	if (p->rx_bytes[prio] >= e->rx_limit && !(p->full >> prio & 1)) {
+		p->full |= (uint8_t)(1u << prio);
+		p->ctr.edge_rx_held++;
+	}
+}
+
+static void take_one(struct edge *e, unsigned port, struct rte_mbuf *m)
+{
+	struct edge_port *p = &e->port[port];
+	struct node *n = &e->node;
+	struct pkt pkt;
+	struct frame *f = to_frame(e, port, m);
+
+	if (f == NULL)
+		return;
+	enum pkt_error err = pkt_parse(frame_data(f), f->len, &pkt);
+	if (err == PKT_OK && (pkt.kind == PKT_PFC || pkt.kind == PKT_PAUSE)) {
+		// The edge, not the endpoint, speaks PFC on this link: the frame never enters it.
+		p->ctr.edge_control_from_port++;
+		frame_free(f);
+		return;
+	}
+	node_adopt(n, f);
+	if (unlikely(err != PKT_OK)) {
+		p->ctr.edge_rx_malformed++;
+		node_drop(n, port, f, drop_of(err));
+		return;
+	}
+	describe(e, p, f, &pkt);
+	if (unlikely(pkt.end > pkt.l3_off + n->ports[port].mtu)) {
+		node_drop(n, port, f, DROP_MTU_EXCEEDED);
+		return;
+	}
+	set_next_hop(p, f);
+	queue(e, port, f);
+}
+
+unsigned edge_take_in(struct edge *e, unsigned port)
+{
+	struct edge_port *p = &e->port[port];
+	struct rte_mbuf *m[EDGE_BURST];
+	unsigned total = 0;
+
+	// One full priority holds back the whole port: what comes next may be of that priority.
+	while (p->full == 0 && total < POLL_FRAMES) {
+		unsigned got = p->ops->rx(p->real, m, EDGE_BURST);
+
+		for (unsigned i = 0; i < got; i++)
+			take_one(e, port, m[i]);
+		total += got;
+		if (got < EDGE_BURST)
+			break;
+	}
+	if ((p->backlog & ~p->pfc_rx.paused) != 0 && !node_depart_pending(&e->node, port))
+		node_want_depart(&e->node, port, e->node.now);
+	return total;
+}
+
+// Next priority after the last one that sent, among `ready` (not 0).
+static unsigned round_robin(unsigned ready, unsigned last)
+{
+	unsigned after = ready & ~((2u << last) - 1);
+
+	return (unsigned)__builtin_ctz(after != 0 ? after : ready);
+}
+
+void edge_depart(struct node *n, unsigned port)
+{
+	struct edge *e = (struct edge *)n;
+	struct edge_port *p = &e->port[port];
+
+	if (unlikely(lane_full(n->ports[port].out))) {
+		node_want_depart(n, port, n->now + LANE_RETRY);
+		return;
+	}
+	if (pfc_tx_due(&p->pfc_tx, n->now)) {
+		simtime_t again = edge_say_pause(e, port) ? n->now : n->now + LANE_RETRY;
+		node_want_depart(n, port, again);
+		return;
+	}
+
+	unsigned ready = p->backlog & (unsigned)~p->pfc_rx.paused;
+	if (ready == 0)
+		return;
+	unsigned prio = round_robin(ready, p->last_prio);
+	struct frame *f = frame_queue_pop(&p->rx_queue[prio]);
+	p->last_prio = (uint8_t)prio;
+	p->rx_bytes[prio] -= frame_buffer_bytes(f);
+	if (frame_queue_empty(&p->rx_queue[prio]))
+		p->backlog &= (uint8_t) ~(1u << prio);
+	if (p->rx_bytes[prio] < e->rx_limit)
+		p->full &= (uint8_t) ~(1u << prio);
+	node_send(n, port, f);
+	if ((p->backlog & (unsigned)~p->pfc_rx.paused) != 0)
+		node_want_depart(n, port, n->now);
+}

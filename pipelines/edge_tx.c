@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// From the fabric to the real port: end what a kernel endpoint must not see (PFC, CNPs), complete
+// synthetic frames, buffer while the port is slow and pause the switch before the buffer is full.
+
+#include <string.h>
+
+#include "pcap/roce.h"
+#include "pipelines/edge_priv.h"
+#include "pipelines/materialise.h"
+
+// Of the buffer of a priority: paused from one half on (the other half takes what is under way),
+// resumed at a quarter.
+static uint32_t xoff_at(const struct edge *e)
+{
+	return e->tx_limit / 2;
+}
+
+static uint32_t xon_at(const struct edge *e)
+{
+	return e->tx_limit / 4;
+}
+
+static void pause_switch(struct edge *e, unsigned port, unsigned prio, bool xoff)
+{
+	struct edge_port *p = &e->port[port];
+
+	if (pfc_tx_set(&p->pfc_tx, (uint8_t)(1u << prio), xoff))
+		node_want_depart(&e->node, port, e->node.now);
+}
+
+static void account(struct edge *e, unsigned port, unsigned prio, int32_t bytes)
+{
+	struct edge_port *p = &e->port[port];
+
+	p->tx_bytes[prio] = (uint32_t)((int32_t)p->tx_bytes[prio] + bytes);
+	bool asserted = p->pfc_tx.asserted >> prio & 1;
+	if (!asserted && p->tx_bytes[prio] >= xoff_at(e))
+		pause_switch(e, port, prio, true);
+	else if (asserted && p->tx_bytes[prio] <= xon_at(e))
+		pause_switch(e, port, prio, false);
+}
+
+// A built-in NIC's frame in full, in a frame of the pool of full ones; NULL (counted) without one.
+static struct frame *complete(struct edge *e, unsigned port, struct frame *f)
+{
+	struct rte_mempool *pool = e->node.pool.full;
+	struct frame *full = pool != NULL ? frame_alloc(pool) : NULL;
+
+	if (full == NULL) {
+		node_drop(&e->node, port, f, DROP_NO_MBUF);
+		return NULL;
+	}
+	*full = *f;
+	full->data_off = RTE_PKTMBUF_HEADROOM;
+	full->flags &= (uint8_t)~FRAME_F_SYNTH;
+	full->head_len = f->len;
+	frame_materialise(f, frame_data(full), f->len);
+	frame_free(f);
+	e->port[port].ctr.edge_materialised++;
+	return full;
+}
+
+void edge_arrive(struct node *n, unsigned port, struct frame *f)
+{
+	struct edge *e = (struct edge *)n;
+	struct edge_port *p = &e->port[port];
+	unsigned prio = f->tc;
+
+	if (f->kind == FRAME_CONTROL) {
+		edge_control(e, port, f);
+		return;
+	}
+	struct port_counters *c = n->ports[port].ctr;
+	uint32_t bytes = frame_buffer_bytes(f);
+	c->rx_prio_frames[prio]++;
+	c->rx_prio_bytes[prio] += bytes;
+	if (f->flags & FRAME_F_ROCE && f->opcode == ROCE_OP_CNP) {
+		p->ctr.edge_cnp_swallowed++;
+		node_consume(n, port, f);
+		return;
+	}
+	if (p->tx_bytes[prio] + bytes > e->tx_limit) {
+		node_drop(n, port, f, DROP_EDGE_BUFFER_FULL);
+		return;
+	}
+	if (f->flags & FRAME_F_SYNTH) {
+		f = complete(e, port, f);
+		if (f == NULL)
+			return;
+	}
+	uint8_t *mac = frame_data(f);
+	if (p->mac_known && !(mac[0] & 1))
+		memcpy(mac, p->mac, 6);
+
+	frame_queue_push(&p->tx_fifo, f);
+	p->tx_count++;
+	account(e, port, prio, (int32_t)bytes);
+	if (p->tx_count == EDGE_BURST)
+		edge_flush(e, port);
+}
+
+// Frame headers move into the mbuf, where the outside world looks for them.
+static void to_mbuf(struct frame *f, struct rte_mbuf **out)
+{
+	struct rte_mbuf *m = frame_mbuf(f);
+
+	m->data_off = f->data_off;
+	m->pkt_len = f->len;
+	m->data_len = f->len;
+	m->nb_segs = 1;
+	m->next = NULL;
+	m->ol_flags = 0;
+	*out = m;
+}
+
+static void refuse_all(struct edge *e, unsigned port)
+{
+	struct edge_port *p = &e->port[port];
+	struct frame *f;
+
+	while ((f = frame_queue_pop(&p->tx_fifo)) != NULL) {
+		account(e, port, f->tc, -(int32_t)frame_buffer_bytes(f));
+		node_drop(&e->node, port, f, DROP_REAL_PORT_TX);
+	}
+	p->tx_count = 0;
+}
+
+// Offers one burst; how many the port took.
+static unsigned offer(struct edge *e, unsigned port)
+{
+	struct edge_port *p = &e->port[port];
+	struct rte_mbuf *m[EDGE_BURST];
+	uint64_t identity[EDGE_BURST];
+	uint32_t bytes[EDGE_BURST];
+	uint16_t len[EDGE_BURST];
+	uint8_t prio[EDGE_BURST];
+	unsigned n = 0;
+
+	// What a taken frame was must be known before: the port may free it.
+	for (struct frame *f = p->tx_fifo.head; f != NULL && n < EDGE_BURST; f = f->next) {
+		identity[n] = frame_identity(f);
+		bytes[n] = frame_buffer_bytes(f);
+		len[n] = f->len;
+		prio[n] = f->tc;
+		to_mbuf(f, &m[n]);
+		n++;
+	}
+	struct frame *rest = mbuf_frame(m[n - 1])->next;
+	unsigned sent = p->ops->tx(p->real, m, n);
+
+	if (sent < n) {
+		p->ctr.edge_tx_busy++;
+		p->tx_fifo.head = mbuf_frame(m[sent]);
+	} else {
+		p->tx_fifo.head = rest;
+	}
+	p->tx_count -= sent;
+	for (unsigned i = 0; i < sent; i++) {
+		p->ctr.edge_tx_frames++;
+		p->ctr.edge_tx_bytes += len[i];
+		e->node.delivered++;
+		node_digest(&e->node, DIGEST_DELIVER, port, identity[i]);
+		account(e, port, prio[i], -(int32_t)bytes[i]);
+	}
+	return sent;
+}
+
+unsigned edge_flush(struct edge *e, unsigned port)
+{
+	struct edge_port *p = &e->port[port];
+	unsigned total = 0;
+
+	if (p->tx_count == 0)
+		return 0;
+	if (unlikely(p->ops->down != NULL && p->ops->down(p->real))) {
+		refuse_all(e, port);
+		return 0;
+	}
+	while (p->tx_count != 0) {
+		unsigned want = RTE_MIN(p->tx_count, (uint32_t)EDGE_BURST);
+		unsigned sent = offer(e, port);
+
+		total += sent;
+		if (sent < want)
+			break;
+	}
+	return total;
+}

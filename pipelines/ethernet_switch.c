@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// The Ethernet switch: what happens to a frame, stage by stage.
+//
+//	arrive:  parse -> control | local | classify -> route -> WRED -> admit -> rewrite
+//	                                                        `-> XOFF       `-> queue, or send at
+//once 	depart:  urgent (PFC, then ARP/ND replies) | schedule -> release -> WRED at dequeue ->
+//transmit
+//	                                                        `-> XON
+//
+// Store and forward: arrive is called when a frame's last bit is in. Forwarding latency is part of
+// the outgoing lane's delay, so a frame that finds its port idle is on the wire at once and arrives
+// that much later. A frame holds its buffer cells from its arrival until its transmission *starts*
+// (depart); on an idle port that is the same instant, so such a frame is only held against the
+// thresholds (mmu_pass) and never charged.
+//
+// PFC frames go out before anything else but never cut a frame in two: they leave at the next
+// depart. A paused priority stops its queue at the next pick; the frame in transmission is
+// finished.
+//
+// Drops of data are judged before the frame is changed, so that a capture shows it as it came.
+// Lossless PGs lose a frame only when their headroom is exhausted: neither the egress queue nor
+// WRED drops theirs.
+//
+// Invariant: a port with something to send (a queue that is ready, or an urgent frame) has a depart
+// call scheduled, except inside the call itself.
+//
+// This file is the path of data; pfc, parse, local and view hold what is rare.
+
+#include "emu/core/observe.h"
+#include "pcap/build.h"
+#include "pipelines/ethernet_switch_state.h"
+
+static inline void stage_classify(struct ethernet_switch *s, unsigned port, struct frame *f)
+{
+	const struct qos_map *m = s->port[port].qos;
+	struct port_counters *c = s->node.ports[port].ctr;
+	const uint8_t *data = frame_data(f);
+	uint8_t tos = f->flags & FRAME_F_IPV6 ? ip_tos(data + f->l3_off) : data[f->l3_off + 1];
+	uint8_t tc = m->dscp_to_tc[tos >> 2];
+
+	if (unlikely(m->trust == QOS_TRUST_PCP))
+		tc = f->flags & FRAME_F_TAGGED ? m->pcp_to_tc[data[ETH_HEADER_BYTES] >> 5]
+					       : m->default_tc;
+	f->tc = tc;
+	f->pg = m->tc_to_pg[tc];
+	f->queue = m->tc_to_queue[tc];
+	c->rx_prio_frames[tc]++;
+	c->rx_prio_bytes[tc] += frame_buffer_bytes(f);
+	if (unlikely((tos & 3) == ECN_CE))
+		c->ce_seen[tc]++;
+}
+
+// Output port of the frame, or -1: dropped and gone.
+static inline int stage_route(struct ethernet_switch *s, unsigned port, struct frame *f)
+{
+	int out = ecmp_port(&s->ecmp, f->dst, f->flow_hash);
+	const uint8_t *ip = frame_data(f) + f->l3_off;
+	uint8_t ttl = f->flags & FRAME_F_IPV6 ? ip[7] : ip[8];
+
+	if (unlikely(out < 0)) {
+		switch_drop_unroutable(s, port, f);
+		return -1;
+	}
+	if (unlikely(ttl <= 1)) {
+		node_drop(&s->node, port, f, DROP_TTL_EXPIRED);
+		return -1;
+	}
+	if (unlikely(f->len - f->l3_off > s->port[out].mtu)) {
+		node_drop(&s->node, port, f, DROP_MTU_EXCEEDED);
+		return -1;
+	}
+	return out;
+}
+
+// TTL and MACs of the next hop.
+static inline void stage_rewrite(const struct switch_port *out, struct frame *f)
+{
+	uint8_t *eth = frame_data(f);
+
+	memcpy(eth, out->macs, sizeof(out->macs));
+	if (likely(!(f->flags & FRAME_F_IPV6)))
+		ipv4_decrement_ttl(eth + f->l3_off);
+	else
+		ipv6_decrement_hops(eth + f->l3_off);
+}
+
+enum wred_action { WRED_PASS, WRED_MARK, WRED_DROP };
+
+static enum wred_action stage_wred(struct ethernet_switch *s, const struct wred *w, uint32_t bytes,
+	const struct frame *f, bool droppable)
+{
+	uint8_t ecn = ip_ecn(frame_data(f) + f->l3_off);
+
+	if (ecn == ECN_CE || (ecn == ECN_NOT_ECT && !(w->drop_not_ect && droppable)))
+		return WRED_PASS;
+	if (!rng_hit(&s->node.rng, wred_probability(w, bytes)))
+		return WRED_PASS;
+	return ecn == ECN_NOT_ECT ? WRED_DROP : WRED_MARK;
+}
+
+static void mark(struct ethernet_switch *s, unsigned out, struct frame *f, uint32_t bytes)
+{
+	ip_set_ce(frame_data(f) + f->l3_off);
+	f->flags |= FRAME_F_MARKED;
+	f->note = bytes;
+	s->node.ports[out].ctr->ecn_marked[f->tc]++;
+	s->port[out].ecn_marked[f->queue]++;
+	node_digest(&s->node, DIGEST_MARK, out, frame_identity(f));
+}
+
+// Charges the frame to the buffer. False: dropped and gone.
+static inline bool stage_admit(
+	struct ethernet_switch *s, unsigned port, struct switch_queue *q, struct frame *f)
+{
+	struct switch_pg *pg = &s->port[port].pg[f->pg];
+	enum mmu_verdict v = mmu_admit(&s->mmu, &pg->mmu, &q->mmu, f->cells);
+
+	if (likely(v == MMU_ADMIT))
+		return true;
+	static const enum drop_reason reasons[] = {
+		[MMU_DROP_HEADROOM] = DROP_PG_HEADROOM_FULL,
+		[MMU_DROP_SHARED] = DROP_PG_SHARED_FULL,
+		[MMU_DROP_QUEUE] = DROP_QUEUE_FULL,
+		[MMU_DROP_POOL] = DROP_POOL_FULL,
+	};
+	if (v == MMU_ADMIT_XOFF || (v == MMU_DROP_HEADROOM && pg->mmu.xoff))
+		switch_xoff(s, port, f->pg);
+	if (v == MMU_ADMIT_XOFF || v == MMU_ADMIT_PAUSED)
+		return true;
+	node_drop(&s->node, port, f, reasons[v]);
+	return false;
+}
+
+static inline void stage_transmit(
+	struct ethernet_switch *s, unsigned out, struct switch_queue *q, struct frame *f)
+{
+	q->tx_frames++;
+	q->tx_bytes += frame_buffer_bytes(f);
+	if (unlikely(f->note != 0))
+		node_send_noted(&s->node, out, f, OBS_ECN, f->queue, f->note);
+	else
+		node_send(&s->node, out, f);
+}
+
+// The frame joins its queue.
+static inline void stage_enqueue(
+	struct ethernet_switch *s, unsigned port, unsigned out, struct frame *f)
+{
+	struct switch_port *p = &s->port[out];
+	struct switch_queue *q = &p->queue[f->queue];
+	enum wred_action action = WRED_PASS;
+
+	if (unlikely(q->bytes > q->mark_above)) {
+		action = stage_wred(
+			s, &p->wred[f->queue], q->bytes, f, !s->port[port].pg[f->pg].mmu.lossless);
+		if (action == WRED_DROP) {
+			node_drop(&s->node, port, f, DROP_WRED);
+			return;
+		}
+	}
+	if (!stage_admit(s, port, q, f))
+		return;
+	stage_rewrite(p, f);
+	if (action == WRED_MARK)
+		mark(s, out, f, q->bytes);
+
+	bool was_ready = switch_ready(p) != 0;
+	frame_queue_push(&q->fifo, f);
+	q->bytes += frame_buffer_bytes(f);
+	p->nonempty |= (uint8_t)(1u << f->queue);
+	if (!was_ready && switch_ready(p) != 0)
+		node_want_depart(&s->node, out, s->node.now);
+}
+
+static void switch_arrive(struct node *n, unsigned port, struct frame *f)
+{
+	struct ethernet_switch *s = switch_of(n);
+
+	if (unlikely(!(f->flags & FRAME_F_PARSED)) && !switch_parse(s, port, f))
+		return;
+	if (unlikely(f->kind != FRAME_IP)) {
+		if (f->kind == FRAME_CONTROL)
+			switch_control(s, port, f);
+		else
+			switch_local(s, port, f);
+		return;
+	}
+	stage_classify(s, port, f);
+	int out = stage_route(s, port, f);
+	if (unlikely(out < 0))
+		return;
+
+	struct switch_port *p = &s->port[out];
+	struct switch_queue *q = &p->queue[f->queue];
+	f->note = 0;
+	f->cells = (uint16_t)mmu_cells(&s->mmu, frame_buffer_bytes(f));
+	if (switch_ready(p) == 0 && !(p->paused >> f->queue & 1) && p->urgent == 0 &&
+		node_lane_idle(n, (unsigned)out) &&
+		mmu_pass(&s->mmu, &s->port[port].pg[f->pg].mmu, &q->mmu, f->cells)) {
+		stage_rewrite(p, f);
+		stage_transmit(s, (unsigned)out, q, f);
+		return;
+	}
+	stage_enqueue(s, port, (unsigned)out, f);
+}
+
+// Takes the next frame of `queue`, gives its cells back.
+static inline struct frame *dequeue(
+	struct ethernet_switch *s, struct switch_port *p, unsigned queue, unsigned ready)
+{
+	struct switch_queue *q = &p->queue[queue];
+	struct frame *f = frame_queue_pop(&q->fifo);
+	uint32_t bytes = frame_buffer_bytes(f);
+	struct switch_pg *pg = &s->port[f->in_port].pg[f->pg];
+
+	q->bytes -= bytes;
+	sched_charge(&p->sched, ready, queue, bytes);
+	if (frame_queue_empty(&q->fifo)) {
+		p->nonempty &= (uint8_t) ~(1u << queue);
+		sched_emptied(&p->sched, queue);
+	}
+	if (unlikely(mmu_release(&s->mmu, &pg->mmu, &q->mmu, f->cells)))
+		switch_xon(s, f->in_port, f->pg);
+	return f;
+}
+
+static void switch_depart(struct node *n, unsigned port)
+{
+	struct ethernet_switch *s = switch_of(n);
+	struct switch_port *p = &s->port[port];
+	unsigned ready = switch_ready(p);
+
+	if (unlikely(p->urgent != 0) && switch_send_urgent(s, port)) {
+		if (ready != 0 || p->urgent != 0)
+			node_want_depart(n, port, n->now);
+		return;
+	}
+	if (unlikely(ready == 0))
+		return;
+
+	unsigned queue = sched_pick(&p->sched, ready);
+	struct switch_queue *q = &p->queue[queue];
+	uint32_t waiting = q->bytes;
+	struct frame *f = dequeue(s, p, queue, ready);
+	if (unlikely(p->marks_at_dequeue >> queue & 1) &&
+		stage_wred(s, &p->wred[queue], waiting, f, false) == WRED_MARK)
+		mark(s, port, f, waiting);
+	stage_transmit(s, port, q, f);
+	if (switch_ready(p) != 0 || p->urgent != 0)
+		node_want_depart(n, port, n->now);
+}
+
+static void switch_start(struct node *n)
+{
+	switch_pfc_start(switch_of(n));
+}
+
+const struct node_ops ethernet_switch_ops = {
+	.name = "ethernet-switch",
+	.arrive = switch_arrive,
+	.depart = switch_depart,
+	.timer = switch_timer,
+	.start = switch_start,
+	.link = switch_link,
+	.held = switch_held,
+	.drain = switch_drain,
+	.check = switch_check,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// Parsing of frames that nobody in the fabric has parsed yet: those of real endpoints, replays and
+// fuzzers. Frames of built-in NICs and of other switches arrive with the result in struct frame.
+
+#include "pcap/codec.h"
+#include "pipelines/ethernet_switch_state.h"
+
+#define ICMPV6_ND_FIRST 133 // router solicitation .. redirect (RFC 4861 section 4)
+#define ICMPV6_ND_LAST  137
+
+static enum drop_reason reason_of(enum pkt_error err)
+{
+	switch (err) {
+#define X(id, drop)        \
+	case PKT_ERR_##id: \
+		return DROP_##drop;
+		PKT_ERRORS(X)
+#undef X
+	case PKT_OK:
+		break;
+	}
+	return DROP_MALFORMED_ETH;
+}
+
+static bool multicast_mac(const uint8_t *eth)
+{
+	return eth[0] & 1;
+}
+
+static bool is_nd(const struct pkt *p, uint32_t have)
+{
+	return p->ip_version == 6 && p->proto == IP_PROTO_ICMPV6 && p->l4_off != 0 &&
+	       p->l4_off < have && p->data[p->l4_off] >= ICMPV6_ND_FIRST &&
+	       p->data[p->l4_off] <= ICMPV6_ND_LAST;
+}
+
+static void fill(const struct ethernet_switch *s, struct frame *f, const struct pkt *p)
+{
+	f->flags |= FRAME_F_PARSED;
+	f->flags |= p->ip_version == 6 ? FRAME_F_IPV6 : 0;
+	f->flags |= p->bth_off ? FRAME_F_ROCE : 0;
+	f->flags |= p->n_tags ? FRAME_F_TAGGED : 0;
+	f->l3_off = (uint8_t)p->l3_off; // at most 14 + 2 tags
+	f->l4_off = p->l4_off <= UINT8_MAX ? (uint8_t)p->l4_off : 0;
+	f->opcode = p->opcode;
+	f->flow_hash = pkt_flow_hash(p);
+	f->dst = p->ip_version == 6 ? endpoint_find_ipv6(s->endpoints, p->data + p->dst_off)
+				    : endpoint_find_ipv4(s->endpoints, p->data + p->dst_off);
+}
+
+bool switch_parse(struct ethernet_switch *s, unsigned port, struct frame *f)
+{
+	struct pkt p;
+	enum pkt_error err = pkt_parse_head(frame_data(f), f->head_len, f->len, &p);
+
+	f->tc = 0;
+	f->flags &= FRAME_F_SYNTH | FRAME_F_MARKED;
+	if (err != PKT_OK) {
+		node_drop(&s->node, port, f, reason_of(err));
+		return false;
+	}
+	switch (p.kind) {
+	case PKT_PFC:
+	case PKT_PAUSE:
+		f->kind = FRAME_CONTROL;
+		return true;
+	case PKT_ARP:
+		f->kind = FRAME_LOCAL;
+		return true;
+	case PKT_ROCE1: // not IP, so nothing a router could route
+		node_drop(&s->node, port, f, DROP_NOT_ROUTABLE);
+		return false;
+	default:
+		break;
+	}
+	if (is_nd(&p, f->head_len)) {
+		f->kind = FRAME_LOCAL;
+		return true;
+	}
+	if (multicast_mac(p.data)) {
+		node_drop(&s->node, port, f, DROP_NOT_ROUTABLE);
+		return false;
+	}
+	f->kind = FRAME_IP;
+	fill(s, f, &p);
+	return true;
+}
+
+// Multicast, broadcast, link-local (RFC 1112, 919, 3927; RFC 4291): no router forwards them.
+static bool routable_ipv4(const uint8_t *a)
+{
+	return a[0] < 224 && !(a[0] == 169 && a[1] == 254);
+}
+
+static bool routable_ipv6(const uint8_t *a)
+{
+	return a[0] != 0xff && !(a[0] == 0xfe && (a[1] & 0xc0) == 0x80);
+}
+
+void switch_drop_unroutable(struct ethernet_switch *s, unsigned port, struct frame *f)
+{
+	const uint8_t *ip = frame_data(f) + f->l3_off;
+	bool routable = f->flags & FRAME_F_IPV6 ? routable_ipv6(ip + 24) : routable_ipv4(ip + 16);
+
+	node_drop(&s->node, port, f, routable ? DROP_NO_ROUTE : DROP_NOT_ROUTABLE);
+}

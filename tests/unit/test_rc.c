@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// The RC transport against scripted peers: each half alone, the other's packets made by hand.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "models/rc.h"
+
+#define ACK       0x1f // AETH syndrome: ACK, unlimited credits
+#define NAK_SEQ   0x60
+#define NAK_INV   0x61
+#define RNR(t)    (0x20 | (t))
+#define TIMEOUT   (1000 * SIM_NS)
+#define FIRST_PSN 100
+
+static struct rc_config config(void)
+{
+	return (struct rc_config){
+		.op = RC_OP_WRITE,
+		.message_bytes = 1024,
+		.messages = 8,
+		.payload = 1024,
+		.window = 1000,
+		.ack_every = 1,
+		.timeout = TIMEOUT,
+		.retry_cnt = 2,
+		.rnr_retry = 1,
+		.psn = FIRST_PSN,
+	};
+}
+
+static struct rc_requester started(struct rc_config cfg)
+{
+	struct rc_requester q;
+
+	rc_requester_init(&q, &cfg);
+	rc_start(&q);
+	return q;
+}
+
+static struct rc_request send(struct rc_requester *q, simtime_t now)
+{
+	struct rc_request r;
+
+	assert_true(rc_can_send(q));
+	rc_tx_next(q, now, &r);
+	return r;
+}
+
+static void send_n(struct rc_requester *q, simtime_t now, unsigned n)
+{
+	while (n-- > 0)
+		send(q, now);
+}
+
+static void assert_packet(struct rc_request r, uint8_t opcode, uint16_t bytes, uint64_t pos)
+{
+	assert_int_equal(r.opcode, opcode);
+	assert_int_equal(r.payload, bytes);
+	assert_int_equal(r.pos, pos);
+}
+
+// ---- requester: cutting -----------------------------------------------------------------------
+
+static void a_write_is_cut_into_first_middle_last(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 2500; // 1024 + 1024 + 452
+	cfg.ack_every = 64;
+	struct rc_requester q = started(cfg);
+	struct rc_request r = send(&q, 0);
+	assert_packet(r, 0x06, 1024, 0);
+	assert_true(r.first);
+	assert_int_equal(r.dma_len, 2500);
+	assert_false(r.ack_req);
+	r = send(&q, 0);
+	assert_packet(r, 0x07, 1024, 1024);
+	assert_false(r.first);
+	assert_false(r.ack_req);
+	r = send(&q, 0);
+	assert_packet(r, 0x08, 452, 2048);
+	assert_true(r.ack_req);
+	r = send(&q, 0); // the second message begins where the first ended
+	assert_packet(r, 0x06, 1024, 2500);
+	assert_int_equal(r.psn, FIRST_PSN + 3);
+}
+
+static void a_send_of_two_full_packets_has_no_middle(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.op = RC_OP_SEND;
+	cfg.message_bytes = 2048;
+	struct rc_requester q = started(cfg);
+	assert_packet(send(&q, 0), 0x00, 1024, 0);
+	assert_packet(send(&q, 0), 0x02, 1024, 1024);
+	assert_packet(send(&q, 0), 0x00, 1024, 2048);
+}
+
+static void a_message_of_one_packet_is_an_only(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 1;
+	struct rc_requester q = started(cfg);
+	assert_packet(send(&q, 0), 0x0a, 1, 0);
+	cfg.op = RC_OP_SEND;
+	cfg.message_bytes = 1024;
+	q = started(cfg);
+	assert_packet(send(&q, 0), 0x04, 1024, 0);
+}
+
+static void a_flow_ends_after_its_messages(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 8);
+	assert_false(rc_can_send(&q));
+	assert_false(rc_done(&q));
+	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN + 7, ACK), RC_ACK_PROGRESS);
+	assert_true(rc_done(&q));
+	assert_int_equal(q.deadline, SIMTIME_NEVER);
+}
+
+static void an_endless_flow_wraps_its_psn(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.messages = 0;
+	cfg.psn = 0xfffffe;
+	struct rc_requester q = started(cfg);
+	assert_int_equal(send(&q, 0).psn, 0xfffffe);
+	assert_int_equal(send(&q, 0).psn, 0xffffff);
+	assert_int_equal(send(&q, 0).psn, 0x000000);
+	assert_int_equal(send(&q, 0).psn, 0x000001);
+	// One ACK beyond the wrap takes all up to it, one from before it nothing more.
+	assert_int_equal(rc_rx_ack(&q, 0, 0x000000, ACK), RC_ACK_PROGRESS);
+	assert_int_equal(q.una, 3);
+	assert_int_equal(rc_rx_ack(&q, 0, 0xffffff, ACK), RC_ACK_STALE);
+	assert_int_equal(q.una, 3);
+	// Far beyond: 2^24 + 5 packets later the PSN is that of packet 5.
+	for (uint64_t i = 4; i < (1u << 24) + 5; i++) {
+		uint32_t psn = send(&q, 0).psn;
+		rc_rx_ack(&q, 0, psn, ACK);
+	}
+	assert_int_equal(send(&q, 0).psn, 3);
+	assert_int_equal(q.una, (1u << 24) + 5);
+}
+
+static void acknowledgements_are_asked_for_every_nth_packet(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 8 * 1024;
+	cfg.ack_every = 3;
+	struct rc_requester q = started(cfg);
+	// Packets 2 and 5 by count, 7 as the last of the message; the count starts again after it.
+	static const bool asked[] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1};
+	for (unsigned i = 0; i < sizeof(asked); i++)
+		assert_int_equal(send(&q, 0).ack_req, asked[i]);
+}
+
+static void a_full_window_asks_for_its_acknowledgement(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 100 * 1024;
+	cfg.ack_every = 64;
+	cfg.window = 4;
+	struct rc_requester q = started(cfg);
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(send(&q, 0).ack_req);
+	assert_true(send(&q, 0).ack_req);
+	assert_false(rc_can_send(&q));
+	rc_rx_ack(&q, 0, FIRST_PSN + 1, ACK); // two of four: two more may go
+	send(&q, 0);
+	assert_true(send(&q, 0).ack_req);
+	assert_false(rc_can_send(&q));
+}
+
+static void a_stopped_flow_asks_once_for_what_is_open(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 100 * 1024;
+	cfg.ack_every = 64;
+	struct rc_requester q = started(cfg);
+	send_n(&q, 0, 5);
+	rc_stop(&q);
+	assert_true(send(&q, 0).ack_req);
+	assert_false(rc_can_send(&q));
+	rc_rx_ack(&q, 0, FIRST_PSN + 5, ACK);
+	assert_false(rc_can_send(&q));
+	rc_start(&q); // goes on where it stopped
+	assert_int_equal(send(&q, 0).psn, FIRST_PSN + 6);
+}
+
+static void a_flow_stopped_with_all_asked_sends_nothing_more(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 5);
+	rc_stop(&q);
+	assert_false(rc_can_send(&q));
+	rc_rx_nak(&q, 0, FIRST_PSN + 2, NAK_SEQ); // but repeats what was lost
+	assert_int_equal(send(&q, 0).psn, FIRST_PSN + 2);
+	send_n(&q, 0, 2);
+	assert_false(rc_can_send(&q));
+}
+
+// ---- requester: acknowledgements --------------------------------------------------------------
+
+static void acks_of_the_past_and_of_the_never_sent_are_ignored(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 4);
+	rc_rx_ack(&q, 5, FIRST_PSN + 1, ACK);
+	simtime_t deadline = q.deadline;
+	assert_int_equal(rc_rx_ack(&q, 9, FIRST_PSN + 1, ACK), RC_ACK_STALE);
+	assert_int_equal(rc_rx_ack(&q, 9, FIRST_PSN - 1, ACK), RC_ACK_STALE);
+	assert_int_equal(rc_rx_ack(&q, 9, FIRST_PSN + 4, ACK), RC_ACK_STALE);
+	assert_int_equal(q.una, 2);
+	assert_int_equal(q.deadline, deadline);
+}
+
+static void a_nak_acknowledges_what_is_before_and_repeats_from_its_psn(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 2500; // packets 3..5 are message 1
+	struct rc_requester q = started(cfg);
+	send_n(&q, 0, 7);
+	assert_int_equal(
+		rc_rx_ack(&q, 1, FIRST_PSN + 4, NAK_SEQ), RC_ACK_PROGRESS | RC_ACK_REWOUND);
+	assert_int_equal(q.una, 4);
+	struct rc_request r = send(&q, 1);
+	assert_packet(r, 0x07, 1024, 2500 + 1024);
+	assert_int_equal(r.psn, FIRST_PSN + 4);
+	assert_true(r.again);
+	assert_packet(send(&q, 1), 0x08, 452, 2500 + 2048);
+	assert_true(send(&q, 1).again);
+	assert_false(send(&q, 1).again); // packet 7 is new
+}
+
+static void a_second_nak_for_the_same_gap_costs_no_retry(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 5);
+	rc_rx_ack(&q, 1, FIRST_PSN, NAK_SEQ);
+	assert_int_equal(q.retry_left, 1);
+	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN, NAK_SEQ), RC_ACK_STALE);
+	assert_int_equal(q.retry_left, 1);
+	send(&q, 2); // now it tells of another loss
+	assert_int_equal(rc_rx_ack(&q, 3, FIRST_PSN, NAK_SEQ), RC_ACK_REWOUND);
+	assert_int_equal(q.retry_left, 0);
+}
+
+static void a_nak_for_a_psn_not_sent_yet_only_acknowledges(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 3);
+	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN + 3, NAK_SEQ), RC_ACK_PROGRESS);
+	assert_int_equal(q.una, 3);
+	assert_int_equal(q.retry_left, 2);
+	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN + 4, NAK_SEQ), RC_ACK_STALE);
+}
+
+static void a_late_ack_skips_what_would_be_repeated(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 2500;
+	struct rc_requester q = started(cfg);
+	send_n(&q, 0, 6);
+	assert_int_equal(rc_timeout(&q, TIMEOUT), RC_ACK_REWOUND);
+	send(&q, TIMEOUT); // packet 0 again
+	rc_rx_ack(&q, TIMEOUT, FIRST_PSN + 3, ACK);
+	struct rc_request r = send(&q, TIMEOUT);
+	assert_int_equal(r.psn, FIRST_PSN + 4);
+	assert_packet(r, 0x07, 1024, 2500 + 1024);
+}
+
+static void an_invalid_request_ends_the_queue_pair(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 3);
+	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN + 1, NAK_INV), RC_ACK_PROGRESS | RC_ACK_ERROR);
+	assert_int_equal(q.status, 9); // IBV_WC_REM_INV_REQ_ERR
+	assert_false(rc_can_send(&q));
+	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN + 2, ACK), RC_ACK_STALE);
+}
+
+// ---- requester: timers ------------------------------------------------------------------------
+
+static void ack_timeouts_are_the_standards(void **state)
+{
+	assert_int_equal(rc_ack_timeout(0), 0);
+	assert_int_equal(rc_ack_timeout(1), 8192 * SIM_NS);               // 8.192 us
+	assert_int_equal(rc_ack_timeout(14), INT64_C(67108864) * SIM_NS); // 67.1 ms
+	assert_int_equal(rc_ack_timeout(31), INT64_C(8796093022208) * SIM_NS);
+}
+
+static void the_timer_runs_from_the_oldest_and_from_each_progress(void **state)
+{
+	struct rc_requester q = started(config());
+
+	assert_int_equal(q.deadline, SIMTIME_NEVER);
+	send(&q, 10);
+	send(&q, 20);
+	assert_int_equal(q.deadline, 10 + TIMEOUT);
+	rc_rx_ack(&q, 500, FIRST_PSN, ACK);
+	assert_int_equal(q.deadline, 500 + TIMEOUT);
+	assert_int_equal(rc_timeout(&q, 499 + TIMEOUT), RC_ACK_STALE);
+	rc_rx_ack(&q, 600, FIRST_PSN + 1, ACK);
+	assert_int_equal(q.deadline, SIMTIME_NEVER);
+}
+
+static void retries_run_out_after_retry_cnt_plus_one_timeouts(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 3);
+	// retry_cnt 2: two repetitions at T and 2 T, failure at 3 T.
+	for (unsigned i = 1; i <= 2; i++) {
+		assert_int_equal(q.deadline, i * TIMEOUT);
+		assert_int_equal(rc_timeout(&q, q.deadline), RC_ACK_REWOUND);
+		for (unsigned k = 0; k < 3; k++)
+			assert_int_equal(send(&q, i * TIMEOUT).psn, FIRST_PSN + k);
+	}
+	assert_int_equal(q.deadline, 3 * TIMEOUT);
+	assert_int_equal(rc_timeout(&q, q.deadline), RC_ACK_ERROR);
+	assert_int_equal(q.status, 12); // IBV_WC_RETRY_EXC_ERR
+	assert_false(rc_can_send(&q));
+	assert_int_equal(q.deadline, SIMTIME_NEVER);
+}
+
+static void progress_gives_the_retries_back(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 3);
+	rc_timeout(&q, q.deadline);
+	rc_timeout(&q, q.deadline);
+	assert_int_equal(q.retry_left, 0);
+	rc_rx_ack(&q, q.deadline - 1, FIRST_PSN, ACK);
+	assert_int_equal(q.retry_left, 2);
+}
+
+static void without_a_timeout_a_loss_waits_for_ever(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.timeout = 0;
+	struct rc_requester q = started(cfg);
+	send(&q, 0);
+	send(&q, 0);
+	rc_rx_ack(&q, 5, FIRST_PSN, ACK);
+	rc_rx_ack(&q, 5, FIRST_PSN + 1, NAK_SEQ);
+	assert_int_equal(q.deadline, SIMTIME_NEVER);
+}
+
+static void an_rnr_nak_waits_for_its_timer(void **state)
+{
+	struct rc_requester q = started(config());
+
+	send_n(&q, 0, 3);
+	// Timer value 14 is 1.28 ms.
+	assert_int_equal(rc_rx_ack(&q, 50, FIRST_PSN + 1, RNR(14)),
+		RC_ACK_PROGRESS | RC_ACK_REWOUND | RC_ACK_RNR);
+	assert_int_equal(q.rnr_until, 50 + 1280 * SIM_US);
+	assert_int_equal(q.deadline, SIMTIME_NEVER);
+	assert_false(rc_can_send(&q));
+	rc_rnr_expired(&q, q.rnr_until - 1);
+	assert_false(rc_can_send(&q));
+	rc_rnr_expired(&q, q.rnr_until);
+	assert_int_equal(send(&q, 50 + 1280 * SIM_US).psn, FIRST_PSN + 1);
+}
+
+static void rnr_retries_run_out(void **state)
+{
+	struct rc_requester q = started(config()); // rnr_retry 1
+
+	send(&q, 0);
+	rc_rx_ack(&q, 0, FIRST_PSN, RNR(1));
+	rc_rnr_expired(&q, q.rnr_until);
+	send(&q, 0);
+	assert_int_equal(rc_rx_ack(&q, 0, FIRST_PSN, RNR(1)), RC_ACK_ERROR);
+	assert_int_equal(q.status, 13); // IBV_WC_RNR_RETRY_EXC_ERR
+}
+
+static void seven_rnr_retries_are_endless(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.rnr_retry = 7;
+	struct rc_requester q = started(cfg);
+	for (unsigned i = 0; i < 100; i++) {
+		send(&q, 0);
+		assert_int_equal(rc_rx_ack(&q, 0, FIRST_PSN, RNR(31)), RC_ACK_REWOUND | RC_ACK_RNR);
+		rc_rnr_expired(&q, q.rnr_until);
+	}
+}
+
+// ---- responder --------------------------------------------------------------------------------
+
+static struct rc_responder responder(uint32_t psn, uint32_t ack_every)
+{
+	struct rc_responder r;
+
+	rc_responder_init(&r, psn, ack_every);
+	return r;
+}
+
+static struct rc_ack response(struct rc_responder *r)
+{
+	struct rc_ack a;
+
+	rc_response(r, &a);
+	return a;
+}
+
+static void requests_in_order_are_delivered_and_acknowledged(void **state)
+{
+	struct rc_responder r = responder(0xffffff, 64);
+
+	assert_int_equal(rc_rx_request(&r, 5, 0x06, 0xffffff, false, 1024), RC_RX_IN_ORDER);
+	assert_int_equal(rc_rx_request(&r, 6, 0x07, 0x000000, false, 1024), RC_RX_IN_ORDER);
+	assert_int_equal(rc_rx_request(&r, 7, 0x08, 0x000001, true, 452),
+		RC_RX_IN_ORDER | RC_RX_MESSAGE | RC_RX_RESPOND);
+	struct rc_ack a = response(&r);
+	assert_int_equal(a.psn, 1);
+	assert_int_equal(a.msn, 1);
+	assert_int_equal(a.syndrome, ACK);
+	assert_int_equal(r.bytes, 2500);
+	assert_int_equal(r.last_at, 7);
+}
+
+static void unasked_acknowledgements_come_every_nth_packet(void **state)
+{
+	struct rc_responder r = responder(0, 4);
+
+	for (uint32_t psn = 0; psn < 12; psn++) {
+		int respond = rc_rx_request(&r, 0, 0x04, psn, false, 8) & RC_RX_RESPOND;
+		assert_int_equal(respond != 0, psn % 4 == 3);
+		if (respond)
+			assert_int_equal(response(&r).psn, psn);
+	}
+}
+
+static void a_gap_is_reported_once_until_it_is_filled(void **state)
+{
+	struct rc_responder r = responder(10, 1);
+
+	rc_rx_request(&r, 0, 0x04, 10, true, 8);
+	response(&r);
+	assert_int_equal(rc_rx_request(&r, 0, 0x04, 12, true, 8), RC_RX_GAP | RC_RX_RESPOND);
+	struct rc_ack a = response(&r);
+	assert_int_equal(a.syndrome, NAK_SEQ);
+	assert_int_equal(a.psn, 11);
+	assert_int_equal(rc_rx_request(&r, 0, 0x04, 13, true, 8), RC_RX_GAP);
+	rc_rx_request(&r, 0, 0x04, 11, true, 8);
+	assert_int_equal(response(&r).syndrome, ACK);
+	// 12 was thrown away: the next gap is reported again.
+	assert_int_equal(rc_rx_request(&r, 0, 0x04, 13, true, 8), RC_RX_GAP | RC_RX_RESPOND);
+	assert_int_equal(response(&r).psn, 12);
+	assert_int_equal(r.bytes, 16);
+}
+
+static void a_duplicate_is_acknowledged_again_with_the_newest(void **state)
+{
+	struct rc_responder r = responder(0, 1);
+
+	for (uint32_t psn = 0; psn < 5; psn++)
+		rc_rx_request(&r, 0, 0x04, psn, true, 8);
+	assert_int_equal(rc_rx_request(&r, 0, 0x04, 1, false, 8), RC_RX_DUPLICATE | RC_RX_RESPOND);
+	struct rc_ack a = response(&r);
+	assert_int_equal(a.psn, 4);
+	assert_int_equal(a.msn, 5);
+	assert_int_equal(r.bytes, 40);
+	// Half the circle back is the oldest duplicate there can be.
+	assert_int_equal(rc_rx_request(&r, 0, 0x04, psn_add(5, PSN_HALF), false, 8) & RC_RX_RESULT,
+		RC_RX_DUPLICATE);
+}
+
+static void a_late_response_stands_for_all(void **state)
+{
+	struct rc_responder r = responder(0, 1);
+
+	rc_rx_request(&r, 0, 0x04, 1, true, 8); // gap: NAK waits to be sent
+	rc_rx_request(&r, 0, 0x04, 0, true, 8); // the packet comes by another way
+	struct rc_ack a = response(&r);
+	assert_int_equal(a.syndrome, NAK_SEQ); // 1 was thrown away, so the NAK still stands
+	assert_int_equal(a.psn, 1);            // but for what is missing now
+	assert_int_equal(response(&r).syndrome, ACK);
+}
+
+static void packets_out_of_message_order_are_invalid(void **state)
+{
+	static const struct {
+		uint8_t before, opcode;
+		bool ok;
+	} table[] = {
+		{0x00, 0x01, true},  // SEND_FIRST, SEND_MIDDLE
+		{0x00, 0x02, true},  // SEND_LAST
+		{0x00, 0x00, false}, // a message inside a message
+		{0x00, 0x04, false},
+		{0x00, 0x07, false}, // another operation's middle
+		{0x06, 0x07, true},
+		{0x06, 0x08, true},
+		{0x06, 0x02, false},
+		{0x06, 0x0a, false},
+		{0x04, 0x01, false}, // a middle without a first
+		{0x04, 0x08, false},
+		{0x0a, 0x06, true},
+		{0x0a, 0x04, true},
+	};
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct rc_responder r = responder(0, 64);
+		rc_rx_request(&r, 0, table[i].before, 0, false, 8);
+		int got = rc_rx_request(&r, 0, table[i].opcode, 1, false, 8);
+		if (table[i].ok) {
+			assert_int_equal(got & RC_RX_RESULT, RC_RX_IN_ORDER);
+			continue;
+		}
+		assert_int_equal(got, RC_RX_INVALID | RC_RX_RESPOND);
+		struct rc_ack a = response(&r);
+		assert_int_equal(a.syndrome, NAK_INV);
+		assert_int_equal(a.psn, 1);
+		// Nothing more is taken, and nothing more is said.
+		assert_int_equal(rc_rx_request(&r, 0, 0x04, 1, true, 8), RC_RX_INVALID);
+		assert_int_equal(rc_rx_request(&r, 0, 0x04, 0, true, 8), RC_RX_INVALID);
+		assert_int_equal(r.bytes, 8);
+	}
+}
+
+static void only_sends_and_writes_are_requests(void **state)
+{
+	static const uint8_t spoken[] = {0x00, 0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0a};
+
+	for (unsigned op = 0; op < 256; op++) {
+		bool want = false;
+		for (unsigned i = 0; i < sizeof(spoken); i++)
+			want |= spoken[i] == op;
+		assert_int_equal(rc_is_request((uint8_t)op), want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_write_is_cut_into_first_middle_last),
+		cmocka_unit_test(a_send_of_two_full_packets_has_no_middle),
+		cmocka_unit_test(a_message_of_one_packet_is_an_only),
+		cmocka_unit_test(a_flow_ends_after_its_messages),
+		cmocka_unit_test(an_endless_flow_wraps_its_psn),
+		cmocka_unit_test(acknowledgements_are_asked_for_every_nth_packet),
+		cmocka_unit_test(a_full_window_asks_for_its_acknowledgement),
+		cmocka_unit_test(a_stopped_flow_asks_once_for_what_is_open),
+		cmocka_unit_test(a_flow_stopped_with_all_asked_sends_nothing_more),
+		cmocka_unit_test(acks_of_the_past_and_of_the_never_sent_are_ignored),
+		cmocka_unit_test(a_nak_acknowledges_what_is_before_and_repeats_from_its_psn),
+		cmocka_unit_test(a_second_nak_for_the_same_gap_costs_no_retry),
+		cmocka_unit_test(a_nak_for_a_psn_not_sent_yet_only_acknowledges),
+		cmocka_unit_test(a_late_ack_skips_what_would_be_repeated),
+		cmocka_unit_test(an_invalid_request_ends_the_queue_pair),
+		cmocka_unit_test(ack_timeouts_are_the_standards),
+		cmocka_unit_test(the_timer_runs_from_the_oldest_and_from_each_progress),
+		cmocka_unit_test(retries_run_out_after_retry_cnt_plus_one_timeouts),
+		cmocka_unit_test(progress_gives_the_retries_back),
+		cmocka_unit_test(without_a_timeout_a_loss_waits_for_ever),
+		cmocka_unit_test(an_rnr_nak_waits_for_its_timer),
+		cmocka_unit_test(rnr_retries_run_out),
+		cmocka_unit_test(seven_rnr_retries_are_endless),
+		cmocka_unit_test(requests_in_order_are_delivered_and_acknowledged),
+		cmocka_unit_test(unasked_acknowledgements_come_every_nth_packet),
+		cmocka_unit_test(a_gap_is_reported_once_until_it_is_filled),
+		cmocka_unit_test(a_duplicate_is_acknowledged_again_with_the_newest),
+		cmocka_unit_test(a_late_response_stands_for_all),
+		cmocka_unit_test(packets_out_of_message_order_are_invalid),
+		cmocka_unit_test(only_sends_and_writes_are_requests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

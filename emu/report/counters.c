@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "emu/report/counters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct counter {
+	const char *name;
+	size_t offset;
+};
+
+static const struct counter plain[] = {
+#define X(name, field, help) {name, offsetof(struct port_counters, field)},
+	PORT_COUNTERS(X)
+#undef X
+};
+
+static const struct counter per_prio[] = {
+#define X(name, field, help) {name, offsetof(struct port_counters, field)},
+	PORT_PRIO_COUNTERS(X)
+#undef X
+};
+
+#define N_PLAIN    (sizeof(plain) / sizeof(plain[0]))
+#define N_PER_PRIO (sizeof(per_prio) / sizeof(per_prio[0]))
+#define FIRST_DROP (N_PLAIN + N_PER_PRIO * PRIO_COUNT)
+#define DROPS_SUM  (FIRST_DROP + DROP_REASON_COUNT)
+
+unsigned port_counter_count(void)
+{
+	return DROPS_SUM + 1;
+}
+
+char *port_counter_name(unsigned id, char *buf)
+{
+	if (id < N_PLAIN) {
+		snprintf(buf, COUNTER_NAME_MAX, "%s", plain[id].name);
+	} else if (id < FIRST_DROP) {
+		unsigned k = id - N_PLAIN;
+		const char *name = per_prio[k / PRIO_COUNT].name;
+		const char *gap = strstr(name, "%u");
+		snprintf(buf, COUNTER_NAME_MAX, "%.*s%u%s", (int)(gap - name), name, k % PRIO_COUNT,
+			gap + 2);
+	} else if (id < DROPS_SUM) {
+		snprintf(buf, COUNTER_NAME_MAX, "drop_%s", drop_reason_name(id - FIRST_DROP));
+	} else {
+		snprintf(buf, COUNTER_NAME_MAX, "drops");
+	}
+	return buf;
+}
+
+// All fields are 64 bits wide; durations are never negative.
+static uint64_t field(const struct port_counters *c, size_t offset, unsigned index)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)c + offset + index * sizeof(v), sizeof(v));
+	return v;
+}
+
+uint64_t port_counter_value(const struct port_counters *c, unsigned id)
+{
+	uint64_t sum = 0;
+
+	if (id < N_PLAIN)
+		return field(c, plain[id].offset, 0);
+	if (id < FIRST_DROP) {
+		unsigned k = id - N_PLAIN;
+		return field(c, per_prio[k / PRIO_COUNT].offset, k % PRIO_COUNT);
+	}
+	if (id < DROPS_SUM)
+		return c->drops[id - FIRST_DROP];
+	for (unsigned i = 0; i < DROP_REASON_COUNT; i++)
+		sum += c->drops[i];
+	return sum;
+}
+
+bool port_counter_is_time(unsigned id)
+{
+	if (id < N_PLAIN || id >= FIRST_DROP)
+		return false;
+	size_t offset = per_prio[(id - N_PLAIN) / PRIO_COUNT].offset;
+	return offset == offsetof(struct port_counters, rx_pause_duration) ||
+	       offset == offsetof(struct port_counters, tx_pause_duration);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+// Judges expectations. Every value a path names (one, or several when parts are patterns) is
+// offered to a `judge`, which keeps the first that fails, or the last that holds.
+
+#include "emu/report/expect.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/report/counters.h"
+#include "emu/report/expect_path.h"
+#include "emu/report/format.h"
+
+struct judge {
+	const struct sc_expect *e;
+	enum expect_unit unit;
+	struct run_expectation *out;
+	unsigned n_values;
+};
+
+// A value as a person reads it; infinity stands for a time that never came.
+static void format_value(char *buf, size_t len, const char *op, enum expect_unit unit, double v)
+{
+	char text[FORMAT_MAX];
+
+	if (isinf(v))
+		snprintf(text, sizeof(text), "never");
+	else if (unit == EXPECT_YES_NO)
+		snprintf(text, sizeof(text), "%s", v != 0 ? "yes" : "no");
+	else if (unit == EXPECT_TIME)
+		format_time((simtime_t)v, text);
+	else if (unit == EXPECT_RATE)
+		format_rate(v, text);
+	else if (unit == EXPECT_BYTES)
+		format_bytes(v, text);
+	else
+		snprintf(text, sizeof(text), "%.15g", v);
+	snprintf(buf, len, "%s%s%s", op, op[0] != '\0' ? " " : "", text);
+}
+
+static void offer(struct judge *j, const char *what, double got)
+{
+	bool ok = expect_holds(got, j->e->op, j->e->value);
+
+	if (j->n_values++ > 0 && !j->out->ok)
+		return;
+	j->out->ok = ok;
+	snprintf(j->out->what, sizeof(j->out->what), "%s", what);
+	format_value(j->out->got, sizeof(j->out->got), "", j->unit, got);
+}
+
+static double flow_value(
+	const struct run_results *r, const struct run_flow *f, enum expect_path path)
+{
+	simtime_t fct = run_flow_fct(f);
+
+	switch (path) {
+	case EXPECT_PATH_FLOW_GOODPUT:
+		return run_flow_goodput_bps(r, f);
+	case EXPECT_PATH_FLOW_FCT:
+		return fct == SIMTIME_NEVER ? (double)INFINITY : (double)fct;
+	case EXPECT_PATH_FLOW_RETRANSMISSIONS:
+		return (double)f->retransmitted;
+	case EXPECT_PATH_FLOW_BYTES:
+		return (double)f->bytes_done;
+	case EXPECT_PATH_FLOW_COMPLETE:
+		return f->state == FLOW_COMPLETED;
+	case EXPECT_PATH_FLOW_PAUSES:
+		return (double)f->pauses;
+	default: // EXPECT_PATH_FLOW_PAUSED
+		return (double)f->paused;
+	}
+}
+
+static void judge_flows(struct judge *j, const struct run_results *r, enum expect_path path)
+{
+	char what[128];
+
+	for (unsigned i = 0; i < r->n_flows; i++) {
+		if (!expect_matches(j->e->part[1], r->flows[i].name))
+			continue;
+		snprintf(what, sizeof(what), "flow.%s.%s", r->flows[i].name, j->e->part[2]);
+		offer(j, what, flow_value(r, &r->flows[i], path));
+	}
+}
+
+static void judge_drops(struct judge *j, const struct run_results *r)
+{
+	char what[128];
+	uint64_t total = 0;
+
+	for (int i = 0; i < DROP_REASON_COUNT; i++) {
+		const char *name = drop_reason_name((enum drop_reason)i);
+		total += r->drops[i];
+		if (!expect_matches(j->e->part[1], name))
+			continue;
+		snprintf(what, sizeof(what), "drops.%s", name);
+		offer(j, what, (double)r->drops[i]);
+	}
+	if (expect_matches(j->e->part[1], "total"))
+		offer(j, "drops.total", (double)total);
+}
+
+static void judge_port(struct judge *j, const char *node, const struct run_port *port)
+{
+	char what[128], name[COUNTER_NAME_MAX];
+
+	for (unsigned i = 0; i < port_counter_count(); i++) {
+		if (!expect_matches(j->e->part[3], port_counter_name(i, name)))
+			continue;
+		snprintf(what, sizeof(what), "counter.%s.%s.%s", node, port->name, name);
+		j->unit = port_counter_is_time(i) ? EXPECT_TIME : EXPECT_COUNT;
+		offer(j, what, (double)port_counter_value(port->ctr, i));
+	}
+}
+
+static void judge_counters(struct judge *j, const struct run_results *r)
+{
+	for (unsigned n = 0; n < r->n_nodes; n++) {
+		const struct run_node *node = &r->nodes[n];
+		if (!expect_matches(j->e->part[1], node->name))
+			continue;
+		for (unsigned p = 0; p < node->n_ports; p++) {
+			if (expect_matches(j->e->part[2], node->ports[p].name))
+				judge_port(j, node->name, &node->ports[p]);
+		}
+	}
+}
+
+// As a shell would say it: 128 + signal, and 255 for a command that never ended.
+static void judge_hosts(struct judge *j, const struct run_results *r)
+{
+	char what[128];
+
+	for (unsigned i = 0; i < r->n_guests; i++) {
+		const struct run_guest *g = &r->guests[i];
+		int status = g->signal != 0       ? 128 + g->signal
+			     : g->exit_status < 0 ? 255
+						  : g->exit_status;
+		if (!expect_matches(j->e->part[1], g->name))
+			continue;
+		snprintf(what, sizeof(what), "host.%s.exit (%s)", g->name, g->command);
+		offer(j, what, status);
+	}
+}
+
+static void judge_all_flows(struct judge *j, const struct run_results *r, enum expect_path path)
+{
+	unsigned failed = 0, incomplete = 0;
+	simtime_t last = 0;
+
+	for (unsigned i = 0; i < r->n_flows; i++) {
+		const struct run_flow *f = &r->flows[i];
+		failed += f->state == FLOW_FAILED;
+		if (f->open)
+			continue;
+		incomplete += f->state != FLOW_COMPLETED;
+		if (f->end != SIMTIME_NEVER)
+			last = simtime_max(last, f->end);
+	}
+	if (path == EXPECT_PATH_FLOWS_FAILED)
+		offer(j, j->e->path, failed);
+	else if (path == EXPECT_PATH_FLOWS_COMPLETE)
+		offer(j, j->e->path, incomplete == 0);
+	else
+		offer(j, j->e->path, incomplete == 0 ? (double)last : (double)INFINITY);
+}
+
+static void judge_lag(struct judge *j, const struct run_results *r, enum expect_path path)
+{
+	simtime_t worst = 0;
+
+	for (unsigned i = 0; i < r->n_lag; i++) {
+		const struct run_lag *l = &r->lag[i];
+		simtime_t v = path == EXPECT_PATH_LAG_P50   ? l->p50
+			      : path == EXPECT_PATH_LAG_P99 ? l->p99
+							    : l->max;
+		worst = simtime_max(worst, v);
+	}
+	if (r->n_lag > 0)
+		offer(j, j->e->path, (double)worst);
+}
+
+static void judge_values(struct judge *j, const struct run_results *r)
+{
+	enum expect_path path = expect_path_of(j->e);
+
+	switch (path) {
+	case EXPECT_PATH_DEADLOCK:
+		if (r->deadlock != NULL)
+			offer(j, j->e->path, deadlock_found(r->deadlock));
+		break;
+	case EXPECT_PATH_DROPS:
+		judge_drops(j, r);
+		break;
+	case EXPECT_PATH_FLOWS_COMPLETE:
+	case EXPECT_PATH_FLOWS_FAILED:
+	case EXPECT_PATH_MAKESPAN:
+		judge_all_flows(j, r, path);
+		break;
+	case EXPECT_PATH_COUNTER:
+		judge_counters(j, r);
+		break;
+	case EXPECT_PATH_HOST_EXIT:
+		judge_hosts(j, r);
+		break;
+	case EXPECT_PATH_LAG_P50:
+	case EXPECT_PATH_LAG_P99:
+	case EXPECT_PATH_LAG_MAX:
+		judge_lag(j, r, path);
+		break;
+	case EXPECT_PATH_POOL_EMPTY:
+		offer(j, j->e->path, (double)r->pool_empty);
+		break;
+	case EXPECT_PATH_DURATION:
+		offer(j, j->e->path, (double)r->emulated);
+		break;
+	default:
+		judge_flows(j, r, path);
+	}
+}
+
+int expect_judge(const struct scenario *s, struct run_results *r)
+{
+	struct run_expectation *all = calloc(s->n_expects + 1, sizeof(*all));
+
+	if (all == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n_expects; i++) {
+		const struct sc_expect *e = &s->expects[i];
+		struct judge j = {
+			.e = e, .unit = expect_unit_of(expect_path_of(e)), .out = &all[i]};
+
+		all[i].line = (int)e->pos.line;
+		judge_values(&j, r);
+		if (j.n_values == 0) { // a value that nobody measured is no success
+			snprintf(all[i].what, sizeof(all[i].what), "%s", e->path);
+			snprintf(all[i].got, sizeof(all[i].got), "nothing of that name");
+		}
+		format_value(all[i].expected, sizeof(all[i].expected), expect_op_text(e->op),
+			j.unit, e->value);
+	}
+	r->expectations = all;
+	r->n_expectations = s->n_expects;
+	return 0;
+}
+
+void expect_free(struct run_results *r)
+{
+	free((void *)(uintptr_t)r->expectations);
+	r->expectations = NULL;
+	r->n_expectations = 0;
+}

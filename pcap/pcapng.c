@@ -251,22 +251,22 @@ int pcapng_write(struct pcapng *w, const struct pcapng_frame *f)
 	return 0;
 }
 
-int pcapng_statistics(struct pcapng *w, uint32_t interface, uint64_t first_ns, uint64_t last_ns,
-	uint64_t received, uint64_t dropped)
+int pcapng_statistics(struct pcapng *w, uint32_t interface, const struct pcapng_counts *n)
 {
 	if (interface >= w->n_ifs)
 		return -EINVAL;
-	int err = reserve(w, 0);
+	int err = reserve(w, PCAPNG_COMMENT_MAX);
 	if (err < 0)
 		return err;
 	block_begin(w, BLOCK_ISB);
 	put32(w, interface);
-	put32(w, (uint32_t)(last_ns >> 32));
-	put32(w, (uint32_t)last_ns);
-	option_time(w, ISB_STARTTIME, first_ns);
-	option_time(w, ISB_ENDTIME, last_ns);
-	option(w, ISB_IFRECV, &received, sizeof(received));
-	option(w, ISB_IFDROP, &dropped, sizeof(dropped));
+	put32(w, (uint32_t)(n->last_ns >> 32));
+	put32(w, (uint32_t)n->last_ns);
+	option_string(w, OPT_COMMENT, n->comment);
+	option_time(w, ISB_STARTTIME, n->first_ns);
+	option_time(w, ISB_ENDTIME, n->last_ns);
+	option(w, ISB_IFRECV, &n->received, sizeof(n->received));
+	option(w, ISB_IFDROP, &n->dropped, sizeof(n->dropped));
 	block_end(w, true);
 	return 0;
 }
@@ -279,6 +279,11 @@ uint64_t pcapng_bytes(const struct pcapng *w)
 uint64_t pcapng_frames_lost(const struct pcapng *w)
 {
 	return w->lost;
+}
+
+int pcapng_error(const struct pcapng *w)
+{
+	return w->error;
 }
 
 int pcapng_close(struct pcapng *w)

@@ -46,15 +46,23 @@ int pcapng_create(struct pcapng **out, const char *path, const char *comment,
 // 0, -EINVAL (no such interface, too long) or the first error of the file.
 int pcapng_write(struct pcapng *w, const struct pcapng_frame *f);
 
-// Interface statistics: frames seen by the capture and frames it lost.
-int pcapng_statistics(struct pcapng *w, uint32_t interface, uint64_t first_ns, uint64_t last_ns,
-	uint64_t received, uint64_t dropped);
+struct pcapng_counts {
+	uint64_t first_ns, last_ns; // what the capture covers
+	uint64_t received;          // frames the capture took
+	uint64_t dropped;           // frames it lost
+	const char *comment;        // NULL: none
+};
+
+// Interface statistics, for the end of the file.
+int pcapng_statistics(struct pcapng *w, uint32_t interface, const struct pcapng_counts *n);
 
 // Bytes of the file so far, buffered ones included.
 uint64_t pcapng_bytes(const struct pcapng *w);
-// Frames of the last pcapng_write() calls that were accepted but did not reach the disk.
+// Frames that pcapng_write() accepted and that then did not reach the disk.
 uint64_t pcapng_frames_lost(const struct pcapng *w);
 
 int pcapng_flush(struct pcapng *w);
+// The first error, 0 when there was none.
+int pcapng_error(const struct pcapng *w);
 // Flushes, closes, frees. Returns 0 or the first error.
 int pcapng_close(struct pcapng *w);

@@ -76,7 +76,9 @@ static void frames_come_back_as_written(void **state)
 		};
 		assert_int_equal(pcapng_write(w, &f), 0);
 	}
-	assert_int_equal(pcapng_statistics(w, 0, 0, 99, 500, 1), 0);
+	assert_int_equal(
+		pcapng_statistics(w, 0, &(struct pcapng_counts){.last_ns = 99, .received = 500}),
+		0);
 	uint64_t bytes = pcapng_bytes(w);
 	assert_int_equal(pcapng_close(w), 0);
 	struct stat st;
@@ -121,7 +123,7 @@ static void bad_arguments_are_refused(void **state)
 		pcapng_write(w, &(struct pcapng_frame){.interface = 2, .data = b}), -EINVAL);
 	assert_int_equal(
 		pcapng_write(w, &(struct pcapng_frame){.data = b, .caplen = 65536}), -EINVAL);
-	assert_int_equal(pcapng_statistics(w, 2, 0, 0, 0, 0), -EINVAL);
+	assert_int_equal(pcapng_statistics(w, 2, &(struct pcapng_counts){0}), -EINVAL);
 	assert_int_equal(pcapng_close(w), 0);
 	assert_int_equal(pcapng_create(&w, "/nonexistent/x", NULL, ifs, 1), -ENOENT);
 	assert_int_equal(pcapng_create(&w, "/dev/full", NULL, ifs, 1), -ENOSPC);
@@ -151,7 +153,7 @@ static void full_disk_leaves_whole_blocks(void **state)
 			wrote += ret == 0;
 		}
 		assert_int_equal(ret, -EFBIG);
-		assert_int_equal(pcapng_statistics(w, 0, 0, 0, 0, 0), -EFBIG);
+		assert_int_equal(pcapng_statistics(w, 0, &(struct pcapng_counts){0}), -EFBIG);
 		uint64_t in_file = (cut - head) / 144;
 		assert_int_equal(pcapng_frames_lost(w), wrote - in_file);
 		assert_int_equal(pcapng_close(w), -EFBIG);

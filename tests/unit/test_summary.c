@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+// summary.json: read back by jansson; its keys; nothing half-written.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "emu/report/summary.h"
+#include "tests/unit/report_fixture.h"
+
+struct dirs {
+	struct report_fixture x;
+	char dir[64];
+	char path[96];
+};
+
+static int setup(void **state)
+{
+	struct dirs *d = calloc(1, sizeof(*d));
+
+	assert_non_null(d);
+	fixture_init(&d->x);
+	strcpy(d->dir, "/tmp/test_summary.XXXXXX");
+	assert_non_null(mkdtemp(d->dir));
+	snprintf(d->path, sizeof(d->path), "%s/summary.json", d->dir);
+	*state = d;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct dirs *d = *state;
+
+	unlink(d->path);
+	assert_int_equal(rmdir(d->dir), 0); // nothing else was left there
+	free(d);
+	return 0;
+}
+
+static json_t *write_and_read(struct dirs *d)
+{
+	char err[256] = "";
+	json_error_t why;
+
+	assert_int_equal(summary_write(&d->x.r, d->dir, err, sizeof(err)), 0);
+	assert_string_equal(err, "");
+	json_t *o = json_load_file(d->path, JSON_REJECT_DUPLICATES, &why);
+	if (o == NULL)
+		fail_msg("%s", why.text);
+	return o;
+}
+
+static const json_t *at(const json_t *o, const char *key)
+{
+	const json_t *v =
+		json_is_array(o) ? json_array_get(o, (size_t)atoi(key)) : json_object_get(o, key);
+
+	if (v == NULL)
+		fail_msg("no key %s", key);
+	return v;
+}
+
+static json_int_t integer(const json_t *o, const char *key)
+{
+	assert_true(json_is_integer(at(o, key)));
+	return json_integer_value(at(o, key));
+}
+
+static const char *string(const json_t *o, const char *key)
+{
+	assert_true(json_is_string(at(o, key)));
+	return json_string_value(at(o, key));
+}
+
+static void every_key_of_the_schema_is_there(void **state)
+{
+	static const char *const keys[] = {"schema", "schema_version", "fabemu_version", "verdict",
+		"exit_status", "failure", "interrupted", "scenario", "digest", "emulated_ps",
+		"duration_ps", "wall_seconds", "setup_seconds", "events", "data_hops", "frames",
+		"drops", "pool_empty", "deadlock", "flows", "ports", "priority_groups", "event_log",
+		"expectations", "invariants", "lag", "guests", "captures", "host"};
+	json_t *o = write_and_read(*state);
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		at(o, keys[i]);
+	assert_int_equal(json_object_size(o), sizeof(keys) / sizeof(keys[0]));
+	assert_string_equal(string(o, "schema"), "fabemu-summary");
+	assert_int_equal(integer(o, "schema_version"), 1);
+	assert_string_equal(string(o, "verdict"), "held");
+	assert_int_equal(integer(o, "exit_status"), 0);
+	assert_string_equal(string(o, "digest"), "0xf0123456789abcde");
+	assert_int_equal(integer(o, "emulated_ps"), 20000000);
+	assert_true(json_is_null(at(o, "duration_ps")));
+	assert_true(json_is_null(at(o, "failure")));
+	json_decref(o);
+}
+
+static void drops_have_every_reason_and_a_total(void **state)
+{
+	json_t *o = write_and_read(*state);
+	const json_t *drops = at(o, "drops");
+
+	assert_int_equal(json_object_size(drops), DROP_REASON_COUNT + 1);
+	assert_int_equal(integer(drops, "no_route"), 2);
+	assert_int_equal(integer(drops, "pg_headroom_full"), 0);
+	assert_int_equal(integer(drops, "total"), 2);
+	json_decref(o);
+}
+
+static void flows_have_times_or_null(void **state)
+{
+	json_t *o = write_and_read(*state);
+	const json_t *victim = at(at(o, "flows"), "0"), *cut = at(at(o, "flows"), "2");
+
+	assert_string_equal(string(victim, "state"), "completed");
+	assert_int_equal(integer(victim, "fct_ps"), 10000000);
+	assert_true(json_real_value(at(victim, "goodput_bps")) == 100e9);
+	assert_int_equal(integer(victim, "paused_ps"), 3000000);
+	assert_string_equal(string(cut, "state"), "not_started");
+	assert_true(json_is_null(at(cut, "start_ps")));
+	assert_true(json_is_null(at(cut, "fct_ps")));
+	json_decref(o);
+}
+
+static void deadlock_names_its_ring(void **state)
+{
+	struct dirs *d = *state;
+
+	fixture_deadlock(&d->x);
+	json_t *o = write_and_read(d);
+	const json_t *dl = at(o, "deadlock"), *cycle = at(at(dl, "cycles"), "0");
+	const json_t *second = at(at(cycle, "members"), "1");
+
+	assert_true(json_is_true(at(dl, "found")));
+	assert_int_equal(integer(cycle, "priority"), 3);
+	assert_int_equal(integer(cycle, "formed_at_ps"), 8000000);
+	assert_int_equal(integer(cycle, "detected_at_ps"), 18000000);
+	assert_true(json_is_null(at(cycle, "ended_at_ps")));
+	assert_int_equal(integer(cycle, "length"), 2);
+	assert_int_equal(integer(cycle, "behind"), 1);
+	assert_string_equal(string(at(cycle, "trigger"), "port"), "sw2:eth0");
+	assert_int_equal(json_array_size(at(cycle, "members")), 2);
+	assert_string_equal(string(second, "port"), "sw2:eth0");
+	assert_int_equal(integer(second, "bytes"), 130000);
+	assert_int_equal(integer(second, "xoff_since_ps"), 5000000);
+	assert_string_equal(string(second, "waits_at"), "sw2:eth0");
+	assert_int_equal(integer(second, "waiting_bytes"), 100000);
+	json_decref(o);
+}
+
+static void ports_show_counters_that_are_not_zero(void **state)
+{
+	json_t *o = write_and_read(*state);
+	const json_t *port = at(at(o, "ports"), "1"), *counters = at(port, "counters");
+
+	assert_int_equal(json_array_size(at(o, "ports")), 5);
+	assert_string_equal(string(port, "node"), "sw1");
+	assert_string_equal(string(port, "port"), "eth1");
+	assert_int_equal(json_object_size(counters), 3);
+	assert_int_equal(integer(counters, "rx_packets"), 101);
+	assert_int_equal(integer(counters, "rx_prio3_pause"), 7);
+	assert_int_equal(integer(counters, "rx_prio3_pause_duration"), 1500000);
+	assert_int_equal(integer(at(at(o, "priority_groups"), "0"), "peak_bytes"), 90000);
+	json_decref(o);
+}
+
+static void events_and_failures_are_told(void **state)
+{
+	struct dirs *d = *state;
+
+	d->x.invariants[0] =
+		(struct run_invariant){.name = "buffer_accounting", .text = "sw1: 80 bytes left"};
+	d->x.captures[0].error = "No space left on device";
+	json_t *o = write_and_read(d);
+
+	assert_string_equal(string(o, "verdict"), "run_failed");
+	assert_int_equal(integer(o, "exit_status"), 3);
+	assert_string_equal(string(at(at(o, "invariants"), "0"), "text"), "sw1: 80 bytes left");
+	assert_string_equal(string(at(at(o, "captures"), "0"), "error"), "No space left on device");
+	const json_t *e = at(at(at(o, "event_log"), "first"), "0");
+	assert_string_equal(string(e, "kind"), "pfc_xoff_sent");
+	assert_string_equal(string(e, "port"), "sw2:eth0");
+	assert_int_equal(integer(e, "at_ps"), 6000000);
+	json_decref(o);
+}
+
+static void names_that_are_not_utf8_do_not_spoil_it(void **state)
+{
+	struct dirs *d = *state;
+
+	d->x.r.file = "caf\xe9.yaml";
+	json_t *o = write_and_read(d);
+	assert_string_equal(string(at(o, "scenario"), "file"), "caf?.yaml");
+	json_decref(o);
+}
+
+static void a_new_summary_replaces_the_old_one_whole(void **state)
+{
+	struct dirs *d = *state;
+
+	json_decref(write_and_read(d));
+	d->x.r.seed = 77;
+	json_t *o = write_and_read(d);
+	assert_int_equal(integer(at(o, "scenario"), "seed"), 77);
+	json_decref(o);
+}
+
+static void failed_write_leaves_nothing_half_written(void **state)
+{
+	struct dirs *d = *state;
+	char err[256] = "", tmp[96];
+
+	json_decref(write_and_read(d));
+	// The temporary file is a link to a full disk: the old summary stays.
+	snprintf(tmp, sizeof(tmp), "%s/.summary.json.tmp", d->dir);
+	assert_int_equal(symlink("/dev/full", tmp), 0);
+	assert_int_equal(summary_write(&d->x.r, d->dir, err, sizeof(err)), -28); // ENOSPC
+	assert_non_null(strstr(err, "No space left on device"));
+	assert_non_null(strstr(err, d->path));
+	assert_int_equal(access(tmp, F_OK), -1);
+	json_t *o = json_load_file(d->path, 0, NULL);
+	assert_non_null(o);
+	json_decref(o);
+}
+
+static void unwritable_directory_is_one_line(void **state)
+{
+	struct dirs *d = *state;
+	char err[256] = "";
+
+	assert_int_equal(
+		summary_write(&d->x.r, "/nonexistent/run", err, sizeof(err)), -2); // ENOENT
+	assert_string_equal(err, "/nonexistent/run/summary.json: cannot write the results: No such "
+				 "file or directory");
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(every_key_of_the_schema_is_there),
+		T(drops_have_every_reason_and_a_total),
+		T(flows_have_times_or_null),
+		T(deadlock_names_its_ring),
+		T(ports_show_counters_that_are_not_zero),
+		T(events_and_failures_are_told),
+		T(names_that_are_not_utf8_do_not_spoil_it),
+		T(a_new_summary_replaces_the_old_one_whole),
+		T(failed_write_leaves_nothing_half_written),
+		T(unwritable_directory_is_one_line),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -30,7 +30,8 @@ struct tap_config {
 	const char *const *addresses; // "10.0.0.1/24"
 	unsigned n_addresses;
 };
-int port_tap_open(struct port *p, const struct tap_config *cfg, struct rte_mempool *pool, FILE *err);
+int port_tap_open(
+	struct port *p, const struct tap_config *cfg, struct rte_mempool *pool, FILE *err);
 
 // An existing interface: AF_XDP where it works and `xdp` is set, else AF_PACKET. `mtu`: its IP MTU.
 int port_netdev_open(struct port *p, const char *ifname, uint32_t mtu, bool xdp,

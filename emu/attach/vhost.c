@@ -29,14 +29,14 @@
 
 // Not offered: checksum and segmentation offloads (frames must be complete on the wire), and what
 // UML 6.1's or QEMU's drivers would start but librte_vhost leaves unanswered.
-#define FEATURES_OFF                                                                               \
-	(1ULL << VIRTIO_NET_F_CSUM | 1ULL << VIRTIO_NET_F_GUEST_CSUM |                             \
-		1ULL << VIRTIO_NET_F_HOST_TSO4 | 1ULL << VIRTIO_NET_F_HOST_TSO6 |                  \
-		1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_HOST_ECN |                    \
-		1ULL << VIRTIO_NET_F_GUEST_TSO4 | 1ULL << VIRTIO_NET_F_GUEST_TSO6 |                \
-		1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_GUEST_ECN |                  \
-		1ULL << VIRTIO_NET_F_GSO | 1ULL << VIRTIO_NET_F_CTRL_VQ |                          \
-		1ULL << VIRTIO_NET_F_CTRL_RX | 1ULL << VIRTIO_NET_F_GUEST_ANNOUNCE |               \
+#define FEATURES_OFF                                                                 \
+	(1ULL << VIRTIO_NET_F_CSUM | 1ULL << VIRTIO_NET_F_GUEST_CSUM |               \
+		1ULL << VIRTIO_NET_F_HOST_TSO4 | 1ULL << VIRTIO_NET_F_HOST_TSO6 |    \
+		1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_HOST_ECN |      \
+		1ULL << VIRTIO_NET_F_GUEST_TSO4 | 1ULL << VIRTIO_NET_F_GUEST_TSO6 |  \
+		1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_GUEST_ECN |    \
+		1ULL << VIRTIO_NET_F_GSO | 1ULL << VIRTIO_NET_F_CTRL_VQ |            \
+		1ULL << VIRTIO_NET_F_CTRL_RX | 1ULL << VIRTIO_NET_F_GUEST_ANNOUNCE | \
 		1ULL << VIRTIO_NET_F_MQ | 1ULL << VIRTIO_F_RING_PACKED)
 
 #ifndef VIRTIO_F_RING_PACKED

@@ -161,7 +161,7 @@ struct sc_replay {
 	const char *filter;   // libpcap expression, or NULL
 	uint32_t speed_milli; // 1000: as captured, 2000: twice as fast; 0: as fast as the lane
 			      // allows
-	uint32_t loops;       // >= 1; 0: for ever
+	uint32_t loops; // >= 1; 0: for ever
 	simtime_t start;
 };
 
@@ -381,7 +381,6 @@ struct scenario {
 struct scenario_overrides {
 	const char *const *set; // "defaults.link.rate=40Gbps"
 	size_t n_set;
-	const char *pcap; // `--pcap FILE`: one more capture, of every port; NULL: none
 };
 
 // Loads and resolves `path`. Returns 0 and the scenario, or -EINVAL (what is wrong was written to

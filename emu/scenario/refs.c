@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+// References to nodes, ports and links in a scenario: looked up, or reported with the name that was
+// probably meant.
+
+#include <string.h>
+
+#include "emu/scenario/loader.h"
+
+uint32_t list_count(const struct ynode *v)
+{
+	return v->kind == Y_LIST ? v->n : 1;
+}
+
+struct ynode *list_item(struct ynode *v, uint32_t i)
+{
+	return v->kind == Y_LIST ? v->items[i] : v;
+}
+
+static uint32_t unknown_node(struct loader *l, const struct ynode *v, const char *name)
+{
+	const char *meant = names_suggest(&l->node_names, name);
+
+	diag_at(&l->d, v, "no node '%.60s', expected a switch or host of this scenario%s%s%s", name,
+		meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "",
+		meant != NULL ? "?" : "");
+	return SC_NONE;
+}
+
+static bool want_scalar(struct loader *l, const struct ynode *v, const char *expected)
+{
+	if (v->kind == Y_SCALAR && !ynode_is_null(v))
+		return true;
+	diag_at(&l->d, v, "is %s, expected %s", ynode_kind_name(v), expected);
+	return false;
+}
+
+uint32_t ref_node(struct loader *l, const struct ynode *v)
+{
+	if (!want_scalar(l, v, "the name of a node"))
+		return SC_NONE;
+	uint32_t n = names_find(&l->node_names, v->text);
+	return n != SC_NONE ? n : unknown_node(l, v, v->text);
+}
+
+uint32_t ref_switch(struct loader *l, const struct ynode *v)
+{
+	uint32_t n = ref_node(l, v);
+
+	if (n != SC_NONE && sc_is_host(l->s, n)) {
+		diag_at(&l->d, v, "'%.60s' is a host, expected a switch", v->text);
+		return SC_NONE;
+	}
+	return n;
+}
+
+const struct sc_port *find_port(const struct scenario *s, uint32_t node, const char *name)
+{
+	for (uint16_t p = 0; p < s->nodes[node].n_ports; p++)
+		if (strcmp(s->nodes[node].ports[p].name, name) == 0)
+			return &s->nodes[node].ports[p];
+	return NULL;
+}
+
+bool ref_port(struct loader *l, const struct ynode *v, struct sc_end *end)
+{
+	if (!want_scalar(l, v, "node or node:port"))
+		return false;
+	const char *colon = strchr(v->text, ':');
+	const char *name =
+		colon == NULL ? v->text : arena_strndup(l->a, v->text, (size_t)(colon - v->text));
+
+	end->node = names_find(&l->node_names, name);
+	end->port = 0;
+	if (end->node == SC_NONE) {
+		unknown_node(l, v, name);
+		return false;
+	}
+	const struct sc_node *n = &l->s->nodes[end->node];
+	if (colon == NULL)
+		return true;
+	const struct sc_port *p = find_port(l->s, end->node, colon + 1);
+	if (p == NULL) {
+		diag_at(&l->d, v, "%s has no port '%.40s', expected one of %s to %s", n->name,
+			colon + 1, n->ports[0].name, n->ports[n->n_ports - 1].name);
+		return false;
+	}
+	end->port = (uint16_t)(p - n->ports);
+	return true;
+}
+
+uint32_t ref_endpoint(struct loader *l, const struct ynode *v)
+{
+	struct sc_end e;
+
+	if (!ref_port(l, v, &e))
+		return SC_NONE;
+	if (!sc_is_host(l->s, e.node)) {
+		diag_at(&l->d, v, "'%.60s' is a switch, expected a host", v->text);
+		return SC_NONE;
+	}
+	return l->s->nodes[e.node].ports[e.port].endpoint;
+}
+
+bool links_between(struct loader *l, uint32_t a, uint32_t b, uint32_t **links, uint32_t *n)
+{
+	const struct sc_node *node = &l->s->nodes[a];
+	uint32_t before = *n;
+
+	for (uint16_t p = 0; p < node->n_ports; p++) {
+		if (sc_peer(l->s, a, p).node != b)
+			continue;
+		*links = arena_grow(l->a, *links, *n, sizeof(**links));
+		(*links)[(*n)++] = node->ports[p].link;
+	}
+	return *n != before;
+}
+
+bool ref_links(struct loader *l, const struct ynode *v, uint32_t **links, uint32_t *n)
+{
+	struct sc_end e;
+
+	*links = NULL;
+	*n = 0;
+	if (v->kind == Y_LIST && v->n == 2) {
+		uint32_t a = ref_node(l, v->items[0]), b = ref_node(l, v->items[1]);
+
+		if (a == SC_NONE || b == SC_NONE)
+			return false;
+		if (links_between(l, a, b, links, n))
+			return true;
+		diag_at(&l->d, v, "no link between %s and %s", l->s->nodes[a].name,
+			l->s->nodes[b].name);
+		return false;
+	}
+	if (!want_scalar(l, v, "a link's name, node:port, or [node, node]"))
+		return false;
+	uint32_t link = names_find(&l->link_names, v->text);
+	if (link == SC_NONE) {
+		if (strchr(v->text, ':') == NULL) {
+			diag_at(&l->d, v,
+				"no link '%.60s', expected a link's name, node:port, or "
+				"[node, node]",
+				v->text);
+			return false;
+		}
+		if (!ref_port(l, v, &e))
+			return false;
+		link = l->s->nodes[e.node].ports[e.port].link;
+	}
+	*links = arena_alloc(l->a, sizeof(**links));
+	(*links)[(*n)++] = link;
+	return true;
+}

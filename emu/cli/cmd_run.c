@@ -38,7 +38,8 @@ struct run_args {
 static const char usage_text[] =
 	"Usage: fabemu run SCENARIO [OPTION]...\n"
 	"\n"
-	"Runs a scenario and judges its expectations. Writes one directory with summary.json and the\n"
+	"Runs a scenario and judges its expectations. Writes one directory with summary.json and "
+	"the\n"
 	"scenario's captures, and prints the result.\n"
 	"\n"
 	"Options:\n"
@@ -90,8 +91,8 @@ static bool parse_lcores(struct run_args *a, const char *text)
 	unsigned long n = strtoul(text, &end, 10);
 
 	if (*text == '\0' || *end != '\0' || n < 1 || n > ENGINE_LCORES_MAX) {
-		fprintf(stderr, "fabemu run: --lcores: '%s', expected a number from 1 to %d\n", text,
-			ENGINE_LCORES_MAX);
+		fprintf(stderr, "fabemu run: --lcores: '%s', expected a number from 1 to %d\n",
+			text, ENGINE_LCORES_MAX);
 		return false;
 	}
 	a->lcores = (unsigned)n;
@@ -162,8 +163,9 @@ static int parse_args(int argc, char **argv, struct run_args *a)
 			return EXIT_USAGE;
 	}
 	if (argc - optind != 1) {
-		fprintf(stderr, "fabemu run: expected one SCENARIO, got %d arguments\n"
-				"Try 'fabemu run --help'.\n",
+		fprintf(stderr,
+			"fabemu run: expected one SCENARIO, got %d arguments\n"
+			"Try 'fabemu run --help'.\n",
 			argc - optind);
 		return EXIT_USAGE;
 	}
@@ -259,8 +261,8 @@ static void run_watched(struct fabric *f, bool quiet)
 		pthread_join(thread, NULL);
 }
 
-static int report(const struct run_args *a, const struct scenario *s, struct fabric *f,
-	struct run_results *r)
+static int report(
+	const struct run_args *a, const struct scenario *s, struct fabric *f, struct run_results *r)
 {
 	char why[512] = "";
 

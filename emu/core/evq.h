@@ -12,12 +12,13 @@
 //
 // Ties go to the lowest source index: that, and nothing else, orders simultaneous events.
 
+#include <smmintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/core/simtime.h"
 
-#define EVQ_BLOCK 16
+#define EVQ_BLOCK 8
 #define EVQ_FAR   UINT32_MAX // no event, or beyond the horizon
 
 struct evq {
@@ -38,8 +39,51 @@ void evq_fini(struct evq *q);
 // the earliest event lies in the middle of the horizon.
 void evq_set_epoch(struct evq *q, simtime_t epoch);
 void evq_rebase(struct evq *q);
-void evq_refresh_block(struct evq *q, uint32_t block);
-uint32_t evq_scan(const struct evq *q, uint32_t *source);
+
+static inline uint32_t evq_hmin(__m128i v)
+{
+	v = _mm_min_epu32(v, _mm_shuffle_epi32(v, _MM_SHUFFLE(1, 0, 3, 2)));
+	v = _mm_min_epu32(v, _mm_shuffle_epi32(v, _MM_SHUFFLE(2, 3, 0, 1)));
+	return (uint32_t)_mm_cvtsi128_si32(v);
+}
+
+// Least of a block of keys.
+static inline uint32_t evq_block_min(const uint32_t *k)
+{
+	const __m128i *v = (const __m128i *)(const void *)k;
+	return evq_hmin(_mm_min_epu32(_mm_load_si128(v), _mm_load_si128(v + 1)));
+}
+
+// Index of the first key of a block that equals `min`; there is one.
+static inline uint32_t evq_block_find(const uint32_t *k, uint32_t min)
+{
+	const __m128i *v = (const __m128i *)(const void *)k;
+	__m128i m = _mm_set1_epi32((int)min);
+	__m128i eq = _mm_packs_epi32(
+		_mm_cmpeq_epi32(_mm_load_si128(v), m), _mm_cmpeq_epi32(_mm_load_si128(v + 1), m));
+	return (uint32_t)__builtin_ctz((unsigned)_mm_movemask_epi8(eq)) / 2;
+}
+
+// The least key and its source.
+static inline uint32_t evq_scan(const struct evq *q, uint32_t *source)
+{
+	uint32_t block = 0;
+	uint32_t min = EVQ_FAR;
+
+	if (q->n_blocks == 1) {
+		min = q->minima[0];
+	} else {
+		uint32_t at = 0;
+		for (uint32_t i = 0; i < q->n_minima; i += EVQ_BLOCK) {
+			uint32_t m = evq_block_min(q->minima + i);
+			at = m < min ? i : at;
+			min = m < min ? m : min;
+		}
+		block = at + evq_block_find(q->minima + at, min);
+	}
+	*source = block * EVQ_BLOCK + evq_block_find(q->key + block * EVQ_BLOCK, min);
+	return min;
+}
 
 // Sets the time (>= 0) of a source's next event; SIMTIME_NEVER removes it.
 static inline void evq_set(struct evq *q, uint32_t source, simtime_t t)
@@ -59,7 +103,14 @@ static inline void evq_set(struct evq *q, uint32_t source, simtime_t t)
 	if (key <= q->minima[block])
 		q->minima[block] = key;
 	else if (old == q->minima[block])
-		evq_refresh_block(q, block);
+		q->minima[block] = evq_block_min(q->key + block * EVQ_BLOCK);
+}
+
+// Begins a change in two steps: from here evq_when() says the source has no event, but its key
+// stays until the evq_set() that must follow. Spares a search when the source soon gets a new time.
+static inline void evq_forget(struct evq *q, uint32_t source)
+{
+	q->when[source] = SIMTIME_NEVER;
 }
 
 static inline simtime_t evq_when(const struct evq *q, uint32_t source)
@@ -78,5 +129,5 @@ static inline simtime_t evq_next(struct evq *q, uint32_t *source)
 		if (key == EVQ_FAR)
 			return SIMTIME_NEVER;
 	}
-	return q->when[*source];
+	return q->epoch + key;
 }

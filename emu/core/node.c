@@ -196,8 +196,10 @@ static void step_depart(struct node *n, uint32_t src)
 		evq_set(&n->evq, src, free_at);
 		return;
 	}
-	evq_set(&n->evq, src, SIMTIME_NEVER);
+	evq_forget(&n->evq, src);
 	n->ops->depart(n, port);
+	if (evq_when(&n->evq, src) == SIMTIME_NEVER)
+		evq_set(&n->evq, src, SIMTIME_NEVER);
 }
 
 void node_step(struct node *n, uint32_t src, simtime_t at)

@@ -73,7 +73,8 @@ struct headroom_exact port_headroom(const struct scenario *s, uint32_t node, uin
 	return headroom_exact(&in);
 }
 
-static struct mmu_threshold threshold(bool dynamic, int dynamic_th, uint64_t static_th, uint64_t all)
+static struct mmu_threshold threshold(
+	bool dynamic, int dynamic_th, uint64_t static_th, uint64_t all)
 {
 	return (struct mmu_threshold){
 		.dynamic = dynamic,
@@ -82,7 +83,8 @@ static struct mmu_threshold threshold(bool dynamic, int dynamic_th, uint64_t sta
 	};
 }
 
-struct mmu_pg_profile pg_profile(const struct scenario *s, uint32_t node, uint16_t port, unsigned pg)
+struct mmu_pg_profile pg_profile(
+	const struct scenario *s, uint32_t node, uint16_t port, unsigned pg)
 {
 	const struct sc_pg *p = &qos_of(s, node)->pg[pg];
 	uint64_t all = s->switches[node].buffer;
@@ -97,8 +99,7 @@ struct mmu_pg_profile pg_profile(const struct scenario *s, uint32_t node, uint16
 	};
 
 	if (lossless)
-		out.xoff_bytes =
-			p->xoff == SC_AUTO ? port_headroom(s, node, port).bytes : p->xoff;
+		out.xoff_bytes = p->xoff == SC_AUTO ? port_headroom(s, node, port).bytes : p->xoff;
 	return out;
 }
 

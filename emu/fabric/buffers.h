@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-// What a scenario's links and QoS profiles mean for buffers and lanes: delays, PFC masks and response
-// times, headroom. Pure functions of the scenario, used to build the fabric and by `fabemu check`.
+// What a scenario's links and QoS profiles mean for buffers and lanes: delays, PFC masks and
+// response times, headroom. Pure functions of the scenario, used to build the fabric and by `fabemu
+// check`.
 
 #include "emu/scenario/scenario.h"
 #include "models/headroom.h"
@@ -29,5 +30,6 @@ uint32_t port_max_frame(const struct scenario *s, uint32_t node, uint16_t port);
 struct headroom_exact port_headroom(const struct scenario *s, uint32_t node, uint16_t port);
 
 // The buffer profile of a switch port's PG and queue, headroom resolved (SC_AUTO: as above).
-struct mmu_pg_profile pg_profile(const struct scenario *s, uint32_t node, uint16_t port, unsigned pg);
+struct mmu_pg_profile pg_profile(
+	const struct scenario *s, uint32_t node, uint16_t port, unsigned pg);
 struct mmu_queue_profile queue_profile(const struct scenario *s, uint32_t node, unsigned queue);

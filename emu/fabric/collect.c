@@ -12,8 +12,8 @@
 #include "emu/attach/attach.h"
 #include "emu/capture/capture.h"
 #include "emu/fabric/buffers.h"
+#include "emu/fabric/fabemu_version.h"
 #include "emu/fabric/internal.h"
-#include "fabemu_version.h"
 #include "pipelines/ethernet_switch.h"
 #include "pipelines/nic.h"
 
@@ -74,14 +74,15 @@ static void count_frames(struct fabric *f, struct run_results *r)
 
 static void check_conservation(struct results_store *st, const struct run_results *r)
 {
-	uint64_t out = r->frames.delivered + r->frames.consumed + r->frames.dropped +
-		r->frames.inside;
+	uint64_t out =
+		r->frames.delivered + r->frames.consumed + r->frames.dropped + r->frames.inside;
 
 	hold(st, INV_FRAMES, "frames_conserved");
 	if (r->frames.created == out)
 		return;
 	snprintf(st->why[INV_FRAMES], WHY_MAX,
-		"%llu frames created, but %llu delivered + %llu consumed + %llu dropped + %llu inside",
+		"%llu frames created, but %llu delivered + %llu consumed + %llu dropped + %llu "
+		"inside",
 		(unsigned long long)r->frames.created, (unsigned long long)r->frames.delivered,
 		(unsigned long long)r->frames.consumed, (unsigned long long)r->frames.dropped,
 		(unsigned long long)r->frames.inside);
@@ -157,8 +158,8 @@ static unsigned pgs_of_switch(const struct node *n, struct run_pg *out)
 				.bytes = v.bytes,
 				.peak_bytes = v.peak_bytes,
 				.xoff_bytes = v.min_slack_bytes > 0
-					? v.peak_bytes + (uint64_t)v.min_slack_bytes
-					: v.peak_bytes - v.headroom_peak,
+						      ? v.peak_bytes + (uint64_t)v.min_slack_bytes
+						      : v.peak_bytes - v.headroom_peak,
 				.headroom_peak = v.headroom_peak,
 				.headroom_bytes = v.headroom_size,
 				.xoffs = xoffs,
@@ -300,7 +301,7 @@ static int collect_flows(struct fabric *f, struct results_store *st, struct run_
 			.retransmitted = x.retransmitted_packets,
 			.timeouts = x.timeouts,
 			.naks = x.naks,
-			.pauses = x.pauses,
+			.pauses = f->nodes[src->node]->ports[src->port].ctr->rx_pause[w->priority],
 			.paused = x.paused,
 		};
 	}

@@ -36,11 +36,12 @@ static void add_port(struct fabric *f, uint32_t sw, uint16_t port, simtime_t *ol
 		if (pausing != SIMTIME_NEVER) {
 			struct ethernet_switch_pg_view v;
 			ethernet_switch_pg(n, port, ethernet_switch_prio_pg(n, port, prio), &v);
-			deadlock_add_pg(&f->deadlock, &(struct dl_asserting){
-				.pg = {.node = sw, .port = port, .prio = (uint8_t)prio},
-				.xoff_since = v.xoff ? v.xoff_since : pausing,
-				.bytes = v.bytes,
-			});
+			deadlock_add_pg(&f->deadlock,
+				&(struct dl_asserting){
+					.pg = {.node = sw, .port = port, .prio = (uint8_t)prio},
+					.xoff_since = v.xoff ? v.xoff_since : pausing,
+					.bytes = v.bytes,
+				});
 		}
 		simtime_t paused = ethernet_switch_paused_since(n, port, prio);
 		if (paused == SIMTIME_NEVER)
@@ -48,10 +49,12 @@ static void add_port(struct fabric *f, uint32_t sw, uint16_t port, simtime_t *ol
 		*oldest = simtime_min(*oldest, paused);
 		if (sc_is_host(f->s, peer.node))
 			deadlock_add_pg(&f->deadlock, &(struct dl_asserting){
-				.pg = {.node = peer.node, .port = peer.port, .prio = (uint8_t)prio},
-				.host = true,
-				.xoff_since = paused,
-			});
+							      .pg = {.node = peer.node,
+								      .port = peer.port,
+								      .prio = (uint8_t)prio},
+							      .host = true,
+							      .xoff_since = paused,
+						      });
 	}
 }
 
@@ -80,14 +83,15 @@ static void add_wait(void *arg, const struct ethernet_switch_wait *w)
 		for (unsigned from = 0; from < PRIO_COUNT; from++) {
 			if (!(pg.priorities >> from & 1))
 				continue;
-			deadlock_add_wait(&f->deadlock, &(struct dl_wait){
-				.from = {c->sw, w->in_port, (uint8_t)from},
-				.to = {peer.node, peer.port, (uint8_t)to},
-				.egress_port = w->out_port,
-				.bytes = w->bytes,
-				.moved = q.tx_frames,
-				.paused_since = since,
-			});
+			deadlock_add_wait(
+				&f->deadlock, &(struct dl_wait){
+						      .from = {c->sw, w->in_port, (uint8_t)from},
+						      .to = {peer.node, peer.port, (uint8_t)to},
+						      .egress_port = w->out_port,
+						      .bytes = w->bytes,
+						      .moved = q.tx_frames,
+						      .paused_since = since,
+					      });
 		}
 	}
 }
@@ -151,12 +155,13 @@ int detector_create(struct fabric *f)
 		pgs += 2 * ports * PRIO_COUNT;
 		waits += ports * ports * PRIO_COUNT;
 	}
-	int rc = deadlock_init(&f->deadlock, &(struct deadlock_config){
-		.max_pgs = (uint32_t)pgs,
-		.max_waits = (uint32_t)RTE_MIN(waits, (uint64_t)1 << 20),
-		.stuck_for = cfg->stuck_for,
-		.storm_for = cfg->stuck_for,
-	});
+	int rc = deadlock_init(
+		&f->deadlock, &(struct deadlock_config){
+				      .max_pgs = (uint32_t)pgs,
+				      .max_waits = (uint32_t)RTE_MIN(waits, (uint64_t)1 << 20),
+				      .stuck_for = cfg->stuck_for,
+				      .storm_for = cfg->stuck_for,
+			      });
 	if (rc < 0)
 		return rc;
 	f->detecting = true;

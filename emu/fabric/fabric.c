@@ -23,8 +23,7 @@ static double seconds(void)
 static bool wants_pci(const struct scenario *s)
 {
 	for (uint32_t i = 0; i < s->n_hosts; i++)
-		if (s->hosts[i].kind == SC_HOST_ATTACH &&
-			s->hosts[i].attach.kind == SC_ATTACH_DPDK)
+		if (s->hosts[i].kind == SC_HOST_ATTACH && s->hosts[i].attach.kind == SC_ATTACH_DPDK)
 			return true;
 	return false;
 }
@@ -162,6 +161,7 @@ void fabric_destroy(struct fabric *f)
 	routes_free(f->routes);
 	rte_mempool_free(f->pool.heads);
 	rte_mempool_free(f->pool.full);
+	free(f->captures);
 	free(f->timeline);
 	free(f->link_down);
 	free(f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-// A fabric: a scenario turned into nodes, lanes, pools, detector, captures and a timeline, run once,
-// and turned into results.
+// A fabric: a scenario turned into nodes, lanes, pools, detector, captures and a timeline, run
+// once, and turned into results.
 
 #include <signal.h>
 #include <stdbool.h>
@@ -15,16 +15,16 @@
 #include "emu/scenario/scenario.h"
 #include "models/deadlock.h"
 
-struct capture;
+struct fabric_capture;
 struct attach_set;
 struct endpoint_table;
 
 struct fabric_options {
-	unsigned lcores;       // 0: the scenario's, else one
-	const char *out_dir;   // exists; captures, logs and sockets go there
-	const char *eal_args;  // passed on, or NULL
-	const char *pcap_file; // one more capture, of every port, or NULL
-	FILE *err;             // one line per problem
+	unsigned lcores;                   // 0: the scenario's, else one
+	const char *out_dir;               // exists; captures, logs and sockets go there
+	const char *eal_args;              // passed on, or NULL
+	const char *pcap_file;             // one more capture, of every port, or NULL
+	FILE *err;                         // one line per problem
 	const volatile sig_atomic_t *stop; // becomes non-zero when the user gives up waiting
 };
 
@@ -47,7 +47,7 @@ struct fabric {
 	unsigned deadlocks_seen;
 	bool stopping; // linger task set
 
-	struct capture **captures; // [n_captures]
+	struct fabric_capture *captures;
 	unsigned n_captures;
 	struct attach_set *attach; // real endpoints
 	const char *failure;       // why the run itself failed, or NULL
@@ -60,8 +60,8 @@ struct fabric {
 	struct results_store *store; // memory behind the results
 };
 
-// Starts DPDK and builds everything, real endpoints included (waits until they are ready). Returns 0
-// or a negative errno; what is wrong was written to opt->err, and nothing is left behind.
+// Starts DPDK and builds everything, real endpoints included (waits until they are ready). Returns
+// 0 or a negative errno; what is wrong was written to opt->err, and nothing is left behind.
 int fabric_create(const struct scenario *s, const struct fabric_options *opt, struct fabric **out);
 // Runs to the end of the scenario.
 void fabric_run(struct fabric *f);

@@ -3,7 +3,15 @@
 
 // Between the files of emu/fabric only.
 
+#include "emu/capture/capture.h"
 #include "emu/fabric/fabric.h"
+
+// An opened capture and what the results need of it after it is closed.
+struct fabric_capture {
+	struct capture *c; // NULL: closed
+	struct capture_status status;
+	char path[1024];
+};
 
 // pools.c: how many frames the scenario can have in flight at once, and the pools for them.
 void pools_size(struct fabric *f);

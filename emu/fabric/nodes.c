@@ -18,7 +18,8 @@
 #define LOG_EVENTS_SWITCH 4096
 #define LOG_EVENTS_HOST   1024
 
-static int say(struct fabric *f, const struct sc_pos *pos, const char *name, const char *why, int rc)
+static int say(
+	struct fabric *f, const struct sc_pos *pos, const char *name, const char *why, int rc)
 {
 	fprintf(f->opt.err, "%s:%u:%u: %s: %s\n", f->s->path, pos->line, pos->col, name,
 		why[0] ? why : strerror(-rc));
@@ -60,7 +61,8 @@ static void map_of(const struct sc_qos *q, struct qos_map *m)
 	m->trust = q->trust == SC_TRUST_PCP ? QOS_TRUST_PCP : QOS_TRUST_DSCP;
 }
 
-static void queue_config(struct ethernet_switch_port_config *p, unsigned i, const struct sc_queue *q)
+static void queue_config(
+	struct ethernet_switch_port_config *p, unsigned i, const struct sc_queue *q)
 {
 	p->wred[i] = (struct wred_profile){
 		.enabled = q->ecn || q->wred_drop,

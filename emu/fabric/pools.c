@@ -2,9 +2,9 @@
 // How many frames a scenario can have in flight, and the pools for them.
 //
 // A frame is in a switch buffer, on a lane, or in an edge's queue. Sizing for minimum-size frames
-// everywhere would take gigabytes for nothing, so buffers and lanes are counted as if full of frames
-// of half a kilobyte, within bounds; a fabric that needs more says so (no_mbuf, pool_empty) and
-// `pool:` in the scenario gives it more.
+// everywhere would take gigabytes for nothing, so buffers and lanes are counted as if full of
+// frames of half a kilobyte, within bounds; a fabric that needs more says so (no_mbuf, pool_empty)
+// and `pool:` in the scenario gives it more.
 
 #include <errno.h>
 #include <rte_errno.h>
@@ -53,10 +53,11 @@ void pools_size(struct fabric *f)
 		edges += s->hosts[i].kind == SC_HOST_NIC ? 0 : EDGE_FRAMES;
 
 	uint64_t heads = RTE_MIN(n, HEADS_MAX);
-	uint64_t full = has_outside_traffic(s) ? RTE_MIN(RTE_MAX(n + edges, FULL_MIN), FULL_MAX) : 0;
+	uint64_t full =
+		has_outside_traffic(s) ? RTE_MIN(RTE_MAX(n + edges, FULL_MIN), FULL_MAX) : 0;
 	f->pool_heads_size = (s->pool_heads ? s->pool_heads : (unsigned)heads) + CACHED * f->lcores;
-	f->pool_full_size = full == 0 ? 0 : (s->pool_full ? s->pool_full : (unsigned)full) +
-			CACHED * f->lcores;
+	f->pool_full_size =
+		full == 0 ? 0 : (s->pool_full ? s->pool_full : (unsigned)full) + CACHED * f->lcores;
 }
 
 unsigned full_frame_room(const struct fabric *f)
@@ -72,13 +73,14 @@ unsigned full_frame_room(const struct fabric *f)
 size_t pools_bytes(const struct fabric *f)
 {
 	return frame_pool_bytes(f->pool_heads_size, FRAME_HEAD_ROOM) +
-		(f->pool_full_size ? frame_pool_bytes(f->pool_full_size, full_frame_room(f)) : 0);
+	       (f->pool_full_size ? frame_pool_bytes(f->pool_full_size, full_frame_room(f)) : 0);
 }
 
 static int no_memory(struct fabric *f, const char *what, unsigned n)
 {
-	fprintf(f->opt.err, "fabemu: no memory for a pool of %u %s frames (%s); set pool: smaller\n",
-		n, what, rte_strerror(rte_errno));
+	fprintf(f->opt.err,
+		"fabemu: no memory for a pool of %u %s frames (%s); set pool: smaller\n", n, what,
+		rte_strerror(rte_errno));
 	return -ENOMEM;
 }
 
@@ -88,7 +90,8 @@ int pools_create(struct fabric *f)
 	if (f->pool.heads == NULL)
 		return no_memory(f, "header", f->pool_heads_size);
 	if (f->pool_full_size > 0) {
-		f->pool.full = frame_pool_create("frame_full", f->pool_full_size, full_frame_room(f));
+		f->pool.full =
+			frame_pool_create("frame_full", f->pool_full_size, full_frame_room(f));
 		if (f->pool.full == NULL)
 			return no_memory(f, "full", f->pool_full_size);
 	}

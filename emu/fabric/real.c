@@ -12,8 +12,7 @@
 
 int attach_open_all(struct fabric *f)
 {
-	struct attach_context ctx = {
-		.sc = f->s, .run_dir = f->opt.out_dir, .pool = f->pool.full};
+	struct attach_context ctx = {.sc = f->s, .run_dir = f->opt.out_dir, .pool = f->pool.full};
 
 	return attach_open(&ctx, &f->attach, f->opt.err);
 }
@@ -81,7 +80,9 @@ int collect_guests(struct fabric *f, struct run_guest **store, struct run_result
 			(*store)[r->n_guests++] = (struct run_guest){
 				.name = s->nodes[h->node].name,
 				.command = h->attach.run[k].command,
-				.exit_status = !ended ? -1 : status > 128 ? 128 : status,
+				.exit_status = !ended         ? -1
+					       : status > 128 ? 128
+							      : status,
 				.signal = ended && status > 128 ? status - 128 : 0,
 			};
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// Shortest paths by breadth-first search, once per switch that has endpoints: endpoints of one switch
-// share everything but the last hop. Distances count switches; ties are all kept, in port order.
+// Shortest paths by breadth-first search, once per switch that has endpoints: endpoints of one
+// switch share everything but the last hop. Distances count switches; ties are all kept, in port
+// order.
 
 #include "emu/fabric/routes.h"
 

@@ -30,6 +30,7 @@ static bool load_defaults(struct loader *l, const struct top *top)
 	schema_defaults(&sec_defaults, &l->def);
 	qos_azure(&l->def.qos);
 	l->def.nic.pfc_rx = 0xff;
+	l->def.link.l.flow_control = SC_FC_PFC;
 	return top->defaults == NULL || schema_apply(l, &sec_defaults, top->defaults, &l->def);
 }
 

@@ -156,31 +156,48 @@ const char *quantity_name(enum quantity q)
 	return kinds[q].name;
 }
 
+// The largest unit of which the value is a whole multiple of a thousandth, three decimals being
+// short enough; for sizes a whole multiple (32MB, 1MiB) is preferred, and bytes up to 9999B.
+static const struct unit *choose_unit(enum quantity q, int64_t value)
+{
+	const struct unit *best = NULL, *whole = NULL;
+
+	for (const struct unit *u = kinds[q].units; u->name != NULL; u++)
+		if (value % u->scale == 0 && u->name[0] != 'k' &&
+			(whole == NULL || u->scale > whole->scale))
+			whole = u;
+	if (q == Q_SIZE && (whole->scale > 1 || value < 10000))
+		return whole;
+	for (const struct unit *u = kinds[q].units; u->name != NULL; u++) {
+		if (!u->shown)
+			continue;
+		best = u;
+		if (value >= u->scale && (u->scale < 1000 || value % (u->scale / 1000) == 0))
+			break;
+	}
+	return best;
+}
+
 char *quantity_format(enum quantity q, int64_t value, char *buf)
 {
 	if (q == Q_PROBABILITY) {
 		snprintf(buf, QUANTITY_MAX, "%.6g", (double)value / 4294967296.0);
 		return buf;
 	}
-	const struct unit *best = NULL;
-	for (const struct unit *u = kinds[q].units; u->name != NULL; u++) {
-		if (!u->shown)
-			continue;
-		best = u;
-		// three decimals are enough when they are exact
-		if (value >= u->scale && (u->scale < 1000 || value % (u->scale / 1000) == 0))
-			break;
+	if (value == 0) {
+		snprintf(buf, QUANTITY_MAX, "0");
+		return buf;
 	}
-	int64_t whole = value / best->scale;
-	int64_t rest = value % best->scale;
+	const struct unit *u = choose_unit(q, value);
+	int64_t whole = value / u->scale, rest = value % u->scale;
 	if (rest == 0) {
-		snprintf(buf, QUANTITY_MAX, "%lld%s", (long long)whole, best->name);
+		snprintf(buf, QUANTITY_MAX, "%lld%s", (long long)whole, u->name);
 		return buf;
 	}
 	int n = snprintf(buf, QUANTITY_MAX, "%lld.%03lld", (long long)whole,
-		(long long)(rest / (best->scale / 1000)));
+		(long long)(rest * 1000 / u->scale));
 	while (buf[n - 1] == '0')
 		n--;
-	snprintf(buf + n, (size_t)(QUANTITY_MAX - n), "%s", best->name);
+	snprintf(buf + n, (size_t)(QUANTITY_MAX - n), "%s", u->name);
 	return buf;
 }

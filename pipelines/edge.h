@@ -62,7 +62,7 @@ struct edge_counters {
 struct edge_port_config {
 	const struct edge_ops *ops;
 	void *port;              // ops' argument; must outlive the node
-	uint8_t mac[6];          // of the real endpoint; all zero: learnt from what it sends
+	uint8_t mac[6];          // of the real endpoint, until it is learnt from what it sends
 	uint8_t next_hop_mac[6]; // of the switch port it is connected to; all zero: as sent
 	uint16_t mtu;            // IP MTU; longer frames are dropped (mtu_exceeded)
 };

@@ -126,12 +126,13 @@ static void describe(struct edge *e, struct edge_port *port, struct frame *f, st
 	f->tc = traffic_class(e, p);
 }
 
-// Unicast source and destination only: ARP and ND keep what they carry.
+// The endpoint's MAC is what it sends with, whatever was configured. Its ARP and ND go out as they
+// are; the rest goes to the switch, as its (proxied) neighbour table says anyway.
 static void set_next_hop(struct edge_port *p, struct frame *f)
 {
 	uint8_t *mac = frame_data(f);
 
-	if (!p->mac_known && !(mac[6] & 1)) {
+	if (memcmp(p->mac, mac + 6, 6) != 0 && !(mac[6] & 1)) {
 		memcpy(p->mac, mac + 6, 6);
 		p->mac_known = true;
 	}

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #define LINKTYPE_ETHERNET_NG  1
-#define PCAPNG_COMMENT_MAX    1024 // longer comments are cut
+#define PCAPNG_COMMENT_MAX    4096 // longer comments are cut
 #define PCAPNG_FRAME_MAX      65535
-#define PCAPNG_INTERFACES_MAX 1024
+#define PCAPNG_INTERFACES_MAX 16384
 
 struct pcapng;
 

@@ -76,10 +76,12 @@ static struct frame *make_frame(struct replay *r, const struct replay_frame *fro
 	struct frame *f = frame_alloc(n->pool.full);
 
 	if (f == NULL) {
-		if (n->ports[0].ctr->drops[DROP_NO_MBUF]++ == 0)
+		if (!r->starved)
 			node_event(n, 0, EV_POOL_EMPTY, 0, 0);
+		r->starved = true; // the frame waits, nothing is lost
 		return NULL;
 	}
+	r->starved = false;
 	uint32_t len = RTE_MIN(from->len, r->room);
 	f->data_off = RTE_PKTMBUF_HEADROOM;
 	f->len = f->head_len = (uint16_t)len;

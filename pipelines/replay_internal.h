@@ -50,6 +50,7 @@ struct replay {
 	uint64_t loops;   // UINT64_MAX: for ever
 	simtime_t start;
 	uint32_t room; // of a frame buffer
+	bool starved;  // waiting for the pool
 	const struct endpoint_table *endpoints;
 	uint8_t pfc_enable;
 	simtime_t pfc_response;

@@ -65,9 +65,9 @@ static int add_taps(
 		if (from->port >= from->node->n_ports || !(from->rx || from->tx) ||
 			c->n_ifs + 2 > PCAPNG_INTERFACES_MAX) {
 			snprintf(err, err_bytes,
-				"capture %s: tap of %s port %u: no such port, no direction, or "
-				"more than %u interfaces",
-				cfg->path, from->node->name, from->port, PCAPNG_INTERFACES_MAX);
+				"tap of %s port %u: no such port, no direction, or more than "
+				"%u interfaces",
+				from->node->name, from->port, PCAPNG_INTERFACES_MAX);
 			return -EINVAL;
 		}
 		*t = (struct tap){
@@ -158,7 +158,7 @@ int capture_open(
 {
 	struct capture *c = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*c), 64));
 
-	snprintf(err, err_bytes, "capture %s: out of memory", cfg->path);
+	snprintf(err, err_bytes, "out of memory");
 	if (c == NULL)
 		return -ENOMEM;
 	memset(c, 0, sizeof(*c));

@@ -28,7 +28,8 @@ static inline void fixture_nodes(struct report_fixture *x)
 	static const char *const names[] = {"eth0", "eth1", "eth0", "eth1", "p0"};
 
 	for (int i = 0; i < 5; i++) {
-		x->ctr[i].rx_frames = 100 + (uint64_t)i;
+		x->ctr[i].prio[0].rx_frames = 10;
+		x->ctr[i].prio[3].rx_frames = 90 + (uint64_t)i; // altogether 100 + i
 		x->ports[i] = (struct run_port){
 			.name = names[i], .rate_bps = 100000000000, .ctr = &x->ctr[i]};
 	}

@@ -165,8 +165,10 @@ static void ports_show_counters_that_are_not_zero(void **state)
 	assert_int_equal(json_array_size(at(o, "ports")), 5);
 	assert_string_equal(string(port, "node"), "sw1");
 	assert_string_equal(string(port, "port"), "eth1");
-	assert_int_equal(json_object_size(counters), 3);
+	assert_int_equal(json_object_size(counters), 5);
 	assert_int_equal(integer(counters, "rx_packets"), 101);
+	assert_int_equal(integer(counters, "rx_prio0_packets"), 10);
+	assert_int_equal(integer(counters, "rx_prio3_packets"), 91);
 	assert_int_equal(integer(counters, "rx_prio3_pause"), 7);
 	assert_int_equal(integer(counters, "rx_prio3_pause_duration"), 1500000);
 	assert_int_equal(integer(at(at(o, "priority_groups"), "0"), "peak_bytes"), 90000);

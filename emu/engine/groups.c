@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "emu/core/step.h"
 #include "emu/engine/internal.h"
 
 #define WINDOW_MAX (20 * SIM_US) // also bounds how long a stop request waits
@@ -79,6 +80,7 @@ simtime_t lcore_run_window(struct lcore_ctx *lc, simtime_t end)
 		simtime_t t = evq_next(&lc->q, &slot);
 		if (t >= end) {
 			lc->windows++;
+			lc->sent = remote;
 			return simtime_min(t, remote);
 		}
 		struct group *g = lc->groups[slot];

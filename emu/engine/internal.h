@@ -31,10 +31,12 @@ struct lcore_ctx {
 	struct node **pollers; // wall clock: nodes with a poll op
 	uint32_t n_pollers;
 	simtime_t next; // published: earliest event it knows of, its or sent to another lcore
+	simtime_t sent; // earliest arrival its last window sent to another lcore
 	uint64_t windows;
 	uint64_t slept;
 	struct engine *e;
 	unsigned index;
+	uint32_t napping; // wall clock: asleep until this is no longer 1 (a futex)
 	struct lag *lag;
 } __rte_cache_aligned;
 

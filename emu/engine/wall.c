@@ -8,11 +8,15 @@
 //
 // An idle lcore sleeps, first briefly, then up to a millisecond, but never past its next event or
 // task: a real port's frame may wait that long, which is far below what a soft endpoint notices,
-// and the guests that run on the same cores need them more than we do.
+// and the guests that run on the same cores need them more than we do. A frame from another lcore
+// ends the nap: with a nap at each hop a round trip through the fabric would be felt.
 
+#include <linux/futex.h>
 #include <rte_cycles.h>
 #include <rte_pause.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "emu/engine/internal.h"
 
@@ -28,27 +32,18 @@ static simtime_t wall_now(const struct engine *e)
 	return (simtime_t)(((unsigned __int128)ticks * e->tsc_to_ps) >> 32);
 }
 
-// Runs while all lcores are at the barrier: at the start, when a task is due, and to stop.
-static void decide(void *arg)
+// After frames were sent to other lcores. The fence orders the frame before the look at `napping`;
+// nap() sets that before it looks for frames, so one of the two sees the other.
+static void wake_others(const struct lcore_ctx *lc)
 {
-	struct engine *e = arg;
+	struct engine *e = lc->e;
 
-	if (e->tsc_start == 0) {
-		e->tsc_to_ps = (uint64_t)((double)SIM_S / (double)rte_get_tsc_hz() /
-					  e->config.time_scale * 4294967296.0);
-		e->tsc_start = rte_rdtsc();
-	}
-	simtime_t now = wall_now(e);
-	simtime_t at = simtime_min(now, simtime_min(engine_next_task(e), e->config.duration));
-	e->now = simtime_max(e->now, at);
-	if (e->stop) {
-		e->ended = true;
-		e->end = ENGINE_END_STOPPED;
-	} else if (e->now >= e->config.duration) {
-		e->ended = true;
-		e->end = ENGINE_END_DURATION;
-	} else if (engine_next_task(e) <= now) {
-		engine_run_tasks(e, e->now);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < e->config.n_lcores; i++) {
+		uint32_t *napping = &e->lc[i].napping;
+		if (__atomic_load_n(napping, __ATOMIC_RELAXED) &&
+			__atomic_exchange_n(napping, 0, __ATOMIC_SEQ_CST))
+			syscall(SYS_futex, napping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	}
 }
 
@@ -58,12 +53,16 @@ static unsigned poll_ports(struct lcore_ctx *lc, simtime_t now)
 
 	for (uint32_t i = 0; i < lc->n_pollers; i++) {
 		struct node *node = lc->pollers[i];
+		struct group_head *g = &node->group->head;
+		g->remote_min = SIMTIME_NEVER;
 		node->now = simtime_max(node->now, now);
 		n += node->ops->poll(node);
+		if (g->remote_min != SIMTIME_NEVER)
+			wake_others(lc);
 		uint32_t src;
 		simtime_t at = evq_next(&node->evq, &src);
 		if (at != SIMTIME_NEVER)
-			node->group->head.wake(node->group, node, at);
+			g->wake(node->group, node, at);
 	}
 	return n;
 }
@@ -84,7 +83,70 @@ static bool catch_up(struct lcore_ctx *lc, simtime_t now)
 		lag_add(lc->lag,
 			(simtime_t)((double)(wall_now(lc->e) - t) * lc->e->config.time_scale));
 		lcore_run_window(lc, simtime_min(t + lc->e->window, now + 1));
+		if (lc->sent != SIMTIME_NEVER)
+			wake_others(lc);
 	}
+}
+
+// Executes what is left before `due`: an lcore that was late may have sent frames to one that was
+// at the barrier already.
+static void settle(struct engine *e, simtime_t due)
+{
+	bool any;
+
+	do {
+		any = false;
+		for (unsigned i = 0; i < e->config.n_lcores; i++)
+			any |= catch_up(&e->lc[i], due - 1);
+	} while (any && !e->stop);
+}
+
+// Runs while all lcores are at the barrier: at the start, when a task is due, and to stop.
+static void decide(void *arg)
+{
+	struct engine *e = arg;
+
+	if (e->tsc_start == 0) {
+		e->tsc_to_ps = (uint64_t)((double)SIM_S / (double)rte_get_tsc_hz() /
+					  e->config.time_scale * 4294967296.0);
+		e->tsc_start = rte_rdtsc();
+	}
+	simtime_t now = wall_now(e);
+	simtime_t due = simtime_min(engine_next_task(e), e->config.duration);
+	simtime_t at = simtime_min(now, due);
+	if (due <= now)
+		settle(e, due);
+	e->now = simtime_max(e->now, at);
+	if (e->stop) {
+		e->ended = true;
+		e->end = ENGINE_END_STOPPED;
+	} else if (e->now >= e->config.duration) {
+		e->ended = true;
+		e->end = ENGINE_END_DURATION;
+	} else if (engine_next_task(e) <= now) {
+		engine_run_tasks(e, e->now);
+	}
+}
+
+static bool inbound_waiting(const struct lcore_ctx *lc)
+{
+	for (uint32_t i = 0; i < lc->n_inbound; i++) {
+		const struct lane *l = lc->inbound[i];
+		if (evq_when(&l->dst->evq, l->dst_port) == SIMTIME_NEVER && !lane_empty(l))
+			return true;
+	}
+	return false;
+}
+
+static void sleep_until_woken(struct lcore_ctx *lc, long ns)
+{
+	struct timespec ts = {.tv_nsec = ns};
+
+	__atomic_store_n(&lc->napping, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!inbound_waiting(lc))
+		syscall(SYS_futex, &lc->napping, FUTEX_WAIT_PRIVATE, 1, &ts, NULL, 0);
+	__atomic_store_n(&lc->napping, 0, __ATOMIC_RELAXED);
 }
 
 static void nap(struct lcore_ctx *lc, simtime_t limit, unsigned *idle)
@@ -105,8 +167,7 @@ static void nap(struct lcore_ctx *lc, simtime_t limit, unsigned *idle)
 				  SIM_NS;
 	double nap_ns = RTE_MIN(left_ns, (double)NAP_MIN_NS * (1 + (*idle - IDLE_SPINS) / 16));
 	if (nap_ns > NAP_MIN_NS / 2) {
-		struct timespec ts = {.tv_nsec = (long)RTE_MIN(nap_ns, (double)NAP_MAX_NS)};
-		nanosleep(&ts, NULL);
+		sleep_until_woken(lc, (long)RTE_MIN(nap_ns, (double)NAP_MAX_NS));
 		lc->slept++;
 		++*idle;
 	} else {

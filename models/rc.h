@@ -87,6 +87,9 @@ struct rc_requester {
 
 static_assert(sizeof(struct rc_requester) <= 128, "two cache lines");
 
+// Where in its message a packet stands.
+enum rc_place { RC_MIDDLE = 0, RC_FIRST = 1, RC_LAST = 2, RC_ONLY = RC_FIRST | RC_LAST };
+
 // A packet to send.
 struct rc_request {
 	uint32_t psn;
@@ -94,8 +97,8 @@ struct rc_request {
 	uint64_t pos;     // byte position of the payload in the stream of messages
 	uint16_t payload; // bytes
 	uint8_t opcode;
+	uint8_t place; // enum rc_place; with RC_FIRST a WRITE has a RETH
 	bool ack_req;
-	bool first; // of its message: a WRITE has a RETH
 	bool again; // sent before
 };
 
@@ -117,22 +120,35 @@ static inline bool rc_done(const struct rc_requester *q)
 	return q->una == q->total;
 }
 
+static inline uint8_t rc_opcode(enum rc_op op, enum rc_place place)
+{
+	// FIRST, MIDDLE, LAST, (with immediate), ONLY follow each other in both groups of opcodes.
+	static const uint8_t in_group[4] = {1, 0, 2, 4};
+
+	return (uint8_t)((op == RC_OP_WRITE ? ROCE_WRITE_FIRST : ROCE_SEND_FIRST) +
+			 in_group[place]);
+}
+
+// Payload bytes of a packet by its place.
+static inline uint16_t rc_payload(const struct rc_requester *q, enum rc_place place)
+{
+	return place & RC_LAST ? q->last_payload : q->payload;
+}
+
 // The packet to send now; rc_can_send() must hold.
 static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_request *out)
 {
 	uint64_t seq = q->nxt++;
 	uint32_t idx = q->in_msg;
-	bool first = idx == 0;
 	bool last = idx + 1 == q->msg_pkts;
-	// FIRST, MIDDLE, LAST, (with immediate), ONLY follow each other in both groups of opcodes.
-	static const uint8_t in_group[4] = {1, 0, 2, 4};
+	enum rc_place place = (enum rc_place)((idx == 0 ? RC_FIRST : 0) | (last ? RC_LAST : 0));
 
 	out->psn = psn_add(q->psn0, seq);
-	out->opcode = (uint8_t)(q->op * ROCE_WRITE_FIRST + in_group[first | last << 1]);
-	out->first = first;
+	out->place = (uint8_t)place;
+	out->opcode = rc_opcode((enum rc_op)q->op, place);
 	out->dma_len = q->msg_bytes;
 	out->pos = q->pos;
-	out->payload = last ? q->last_payload : q->payload;
+	out->payload = rc_payload(q, place);
 	out->again = seq < q->max;
 	out->ack_req = last | (++q->since_req >= q->ack_every) | (q->nxt == q->limit);
 	if (out->ack_req)

@@ -51,39 +51,68 @@ static int reserve_flow(struct nic *nic)
 	return 0;
 }
 
-// The headers all frames of the QP begin with; lengths, PSN, opcode and IPv4 checksum are patched.
-static void make_template(struct nic_qp *qp, const struct nic_flow_config *cfg,
-	const struct qp_end *from, const struct qp_end *to, uint16_t sport, bool ecn)
-{
-	const struct nic_port_config *s = from->port, *d = to->port;
-	uint8_t tos = (uint8_t)(cfg->dscp << 2 | (ecn ? ECN_ECT0 : ECN_NOT_ECT));
-	uint8_t ttl = cfg->ttl ? cfg->ttl : NIC_DEFAULT_TTL;
-	uint16_t type = cfg->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
-	uint8_t *p = qp->head;
+// The way of a queue pair's frames: everything about them that the flow decides.
+struct qp_way {
+	const struct nic_flow_config *cfg;
+	const struct nic_port_config *s, *d;
+	uint32_t dest_qpn;
+	uint16_t sport;
+	uint8_t tos;
+};
 
-	memset(qp->head, 0, sizeof(qp->head));
-	p = eth_put(p, s->next_hop_mac, s->mac, cfg->pcp >= 0 ? ETHERTYPE_VLAN : type);
-	if (cfg->pcp >= 0)
-		p = vlan_put(p, (uint16_t)(cfg->pcp << 13), type);
-	qp->l3_off = (uint8_t)(p - qp->head);
-	if (cfg->ipv6) {
-		p = ipv6_put(p, tos, 0, 0, IP_PROTO_UDP, ttl, s->ip6, d->ip6);
-		qp->flow_hash = flow_hash_v6(s->ip6, d->ip6, sport, ROCE_UDP_PORT, IP_PROTO_UDP);
-		memcpy(qp->peer_ip, d->ip6, sizeof(qp->peer_ip));
+// One shape of the frames of `qp`: `ext` bytes of extension headers, `payload` bytes.
+static void make_shape(struct nic_qp *qp, unsigned shape, const struct qp_way *w, uint8_t opcode,
+	unsigned ext, uint16_t payload)
+{
+	const struct nic_flow_config *c = w->cfg;
+	uint8_t *head = qp->shape[shape].head, *p;
+	unsigned pad = -payload & 3u;
+	uint16_t udp_bytes =
+		(uint16_t)(UDP_HEADER_BYTES + BTH_BYTES + ext + payload + pad + ICRC_BYTES);
+	uint8_t ttl = c->ttl ? c->ttl : NIC_DEFAULT_TTL;
+	uint16_t type = c->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
+	struct frame f = {.kind = FRAME_IP,
+		.opcode = opcode,
+		.payload_len = payload,
+		.dst = w->d->endpoint,
+		.flow = c->flow,
+		.tc = c->tc};
+
+	p = eth_put(head, w->s->next_hop_mac, w->s->mac, c->pcp >= 0 ? ETHERTYPE_VLAN : type);
+	if (c->pcp >= 0)
+		p = vlan_put(p, (uint16_t)(c->pcp << 13), type);
+	f.l3_off = (uint8_t)(p - head);
+	if (c->ipv6) {
+		p = ipv6_put(p, w->tos, 0, udp_bytes, IP_PROTO_UDP, ttl, w->s->ip6, w->d->ip6);
+		f.flow_hash =
+			flow_hash_v6(w->s->ip6, w->d->ip6, w->sport, ROCE_UDP_PORT, IP_PROTO_UDP);
 	} else {
-		uint8_t *ip = p;
-		p = ipv4_put(p, tos, 0, 0, ttl, IP_PROTO_UDP, s->ip4, d->ip4);
-		ip[10] = ip[11] = 0;
-		qp->ip_sum = ipv4_header_sum(ip, IPV4_HEADER_BYTES);
-		qp->flow_hash = flow_hash_v4(s->ip4, d->ip4, sport, ROCE_UDP_PORT, IP_PROTO_UDP);
-		put_be32(qp->peer_ip, d->ip4);
+		p = ipv4_put(p, w->tos, (uint16_t)(IPV4_HEADER_BYTES + udp_bytes), 0, ttl,
+			IP_PROTO_UDP, w->s->ip4, w->d->ip4);
+		f.flow_hash =
+			flow_hash_v4(w->s->ip4, w->d->ip4, w->sport, ROCE_UDP_PORT, IP_PROTO_UDP);
 	}
-	qp->l4_off = (uint8_t)(p - qp->head);
-	p = udp_put(p, sport, ROCE_UDP_PORT, 0);
-	bth_put(p, 0, BTH_MIG, 0, to->qpn, false, 0);
-	qp->flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE;
-	qp->flags |= cfg->ipv6 ? FRAME_F_IPV6 : 0;
-	qp->flags |= cfg->pcp >= 0 ? FRAME_F_TAGGED : 0;
+	f.l4_off = (uint8_t)(p - head);
+	p = udp_put(p, w->sport, ROCE_UDP_PORT, udp_bytes);
+	p = bth_put(p, opcode, BTH_MIG, pad, w->dest_qpn, false, 0);
+	f.len = (uint16_t)(f.l4_off + udp_bytes);
+	f.head_len = (uint16_t)(p - head + ext);
+	f.flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE;
+	f.flags |= c->ipv6 ? FRAME_F_IPV6 : 0;
+	f.flags |= c->pcp >= 0 ? FRAME_F_TAGGED : 0;
+	memcpy(qp->shape[shape].frame, (uint8_t *)&f + NIC_FRAME_OFFSET, NIC_FRAME_BYTES);
+	qp->psn_off = (uint8_t)(p - head - 4);
+}
+
+static void make_shapes(struct nic_qp *qp, const struct qp_way *w)
+{
+	enum rc_op op = (enum rc_op)qp->req.op;
+
+	for (unsigned place = RC_MIDDLE; place <= RC_ONLY; place++)
+		make_shape(qp, place, w, rc_opcode(op, (enum rc_place)place),
+			place & RC_FIRST && op == RC_OP_WRITE ? 16 : 0,
+			rc_payload(&qp->req, (enum rc_place)place));
+	make_shape(qp, NIC_SHAPE_ACK, w, ROCE_ACK, 4, 0);
 }
 
 static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
@@ -105,16 +134,26 @@ static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from
 	};
 
 	memset(qp, 0, sizeof(*qp));
-	qp->dst = to->port->endpoint;
 	qp->flow = cfg->flow;
 	qp->port = (uint16_t)port;
 	qp->tc = cfg->tc;
 	qp->qpn = from->qpn;
 	qp->remote_addr = REMOTE_ADDR_BASE + ((uint64_t)to->qpn << 20);
 	qp->rkey = RKEY_BASE + to->qpn;
-	make_template(qp, cfg, from, to, sport, nc->ecn_capable);
+	qp->ipv6 = cfg->ipv6;
+	if (cfg->ipv6)
+		memcpy(qp->peer_ip, to->port->ip6, sizeof(qp->peer_ip));
+	else
+		put_be32(qp->peer_ip, to->port->ip4);
 	rc_requester_init(&qp->req, &rc);
 	rc_responder_init(&qp->resp, to->psn, nc->ack_every);
+	make_shapes(qp, &(struct qp_way){.cfg = cfg,
+				.s = from->port,
+				.d = to->port,
+				.dest_qpn = to->qpn,
+				.sport = sport,
+				.tos = (uint8_t)(cfg->dscp << 2 |
+						 (nc->ecn_capable ? ECN_ECT0 : ECN_NOT_ECT))});
 }
 
 static void make_pair(struct nic *src, struct nic *dst, const struct nic_flow_config *cfg,

@@ -37,34 +37,47 @@ enum nic_timer {
 
 enum nic_ready { NIC_IDLE, NIC_QUEUED, NIC_PACED };
 
+// All that is the same in every frame of a queue pair that stands at the same place in its message:
+// the constant middle part of `struct frame`, and the headers up to the BTH with their lengths and
+// checksum (the IPv4 identification of a DF packet may be constant, RFC 6864). Making a frame is
+// copying this and writing the PSN.
+#define NIC_FRAME_OFFSET offsetof(struct frame, flow_hash)
+#define NIC_FRAME_BYTES  32
+static_assert(NIC_FRAME_OFFSET + NIC_FRAME_BYTES == offsetof(struct frame, payload_pos),
+	"flow_hash .. flow are one block");
+
+struct nic_shape {
+	alignas(RTE_CACHE_LINE_MIN_SIZE) uint8_t frame[NIC_FRAME_BYTES];
+	uint8_t head[NIC_TEMPLATE_BYTES];
+};
+
+// Shapes: those of enum rc_place, and the acknowledgement.
+enum { NIC_SHAPE_ACK = RC_ONLY + 1, NIC_SHAPES };
+
 struct nic_qp {
-	// scheduling and what all frames of the QP have in common
+	// scheduling
 	struct nic_qp *next_ready;
 	struct nic_qp *next_ack;
-	uint32_t dst; // endpoint index of the peer
-	uint32_t flow_hash;
 	uint32_t flow;       // global index
 	uint32_t flow_local; // index in the sender's flows[]
-	uint32_t ip_sum; // of the template's IPv4 header without length, identification, checksum
-	uint16_t ip_id;  // next
 	uint16_t port;
 	uint8_t tc;
-	uint8_t flags; // of its frames
-	uint8_t l3_off, l4_off;
-	uint8_t ready; // enum nic_ready
+	uint8_t psn_off; // of the BTH's last word, in a frame
+	uint8_t ready;   // enum nic_ready
 	bool ack_queued;
-	bool timer_armed;   // a NIC_TIMER_ACK is on its way
-	bool ended;         // requester: done or failed
-	uint64_t pace_time; // byte time of its rate, 0: not limited
+	bool timer_armed;      // a NIC_TIMER_ACK is on its way
+	bool ended;            // requester: done or failed
+	uint64_t pace_time;    // byte time of its rate, 0: not limited
+	uint64_t payload_base; // of the QP's stream in the flow's
 
 	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_requester req;
-	uint8_t head[NIC_TEMPLATE_BYTES];
+	struct nic_shape shape[NIC_SHAPES];
 	simtime_t pace_at;
 	uint32_t pace_frac; // of a picosecond, in units of 2^-BYTE_TIME_SHIFT
 	uint32_t qpn;
-	uint64_t payload_base; // of the QP's stream in the flow's
-	uint64_t remote_addr;  // RETH
+	uint64_t remote_addr; // RETH
 	uint32_t rkey;
+	bool ipv6;
 
 	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_responder resp;
 

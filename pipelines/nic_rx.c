@@ -72,8 +72,9 @@ static void received(struct nic *nic, unsigned port, struct frame *f, const uint
 	uint8_t opcode, uint32_t payload, bool foreign)
 {
 	struct node *n = &nic->node;
-	uint32_t index = get_be24(bth + 5) - nic->qpn_first;
-	uint32_t psn = get_be24(bth + 9);
+	uint64_t words = get_be64(bth + 4); // FECN.. 8, DestQP 24, AckReq.. 8, PSN 24
+	uint32_t index = ((uint32_t)(words >> 32) & QPN_MASK) - nic->qpn_first;
+	uint32_t psn = (uint32_t)words & PSN_MASK;
 
 	if (unlikely(index >= nic->n_qps || nic->qps[index].port != port)) {
 		node_drop(n, port, f, DROP_NO_QP);
@@ -81,7 +82,7 @@ static void received(struct nic *nic, unsigned port, struct frame *f, const uint
 	}
 	struct nic_qp *qp = &nic->qps[index];
 	const uint8_t *ip = frame_data(f) + f->l3_off;
-	bool v6 = qp->flags & FRAME_F_IPV6;
+	bool v6 = qp->ipv6;
 
 	if (unlikely(foreign) && (v6 != (ip[0] >> 4 == 6) || memcmp(ip + (v6 ? 8 : 12), qp->peer_ip,
 								     v6 ? 16 : 4) != 0)) {
@@ -95,7 +96,7 @@ static void received(struct nic *nic, unsigned port, struct frame *f, const uint
 		n->ports[port].ctr->ce_seen[f->tc]++;
 	}
 	if (rc_is_request(opcode)) {
-		received_request(nic, qp, opcode, psn, bth[8] & BTH_ACK_REQ, payload);
+		received_request(nic, qp, opcode, psn, words >> 31 & 1, payload);
 	} else if (opcode == ROCE_ACK) {
 		received_ack(nic, qp, bth + BTH_BYTES, psn);
 	} else {
@@ -185,11 +186,7 @@ static void slow_path(struct nic *nic, unsigned port, struct frame *f)
 void nic_arrive(struct node *n, unsigned port, struct frame *f)
 {
 	struct nic *nic = nic_of(n);
-	struct port_counters *c = n->ports[port].ctr;
 
-	// The class is the one its sender put it in: what PFC on this link stops.
-	c->rx_prio_frames[f->tc]++;
-	c->rx_prio_bytes[f->tc] += frame_buffer_bytes(f);
 	if (unlikely((f->flags & FAST_FLAGS) != FAST_FLAGS || f->kind != FRAME_IP)) {
 		slow_path(nic, port, f);
 	} else if (unlikely(f->dst != nic->ports[port].cfg.endpoint)) {

@@ -7,61 +7,28 @@
 
 #define POOL_RETRY_PS (1 * SIM_US)
 
-// The frame's headers up to the BTH from the QP's template, for `after` bytes behind the BTH (pad
-// included) and the ICRC. Returns where the extension headers go.
-static inline uint8_t *put_head(struct nic_qp *qp, struct frame *f, uint8_t opcode, unsigned pad,
-	uint32_t psn_word, uint32_t after)
+// Makes `f` the frame of that shape; returns where what follows the BTH goes.
+static inline uint8_t *put_shape(
+	const struct nic_qp *qp, unsigned shape, struct frame *f, uint32_t psn_word)
 {
-	uint8_t *data = frame_data(f);
-	uint8_t *l3 = data + qp->l3_off;
-	uint8_t *udp = data + qp->l4_off;
-	uint8_t *bth = udp + UDP_HEADER_BYTES;
-	uint16_t udp_bytes = (uint16_t)(UDP_HEADER_BYTES + BTH_BYTES + after + ICRC_BYTES);
+	const struct nic_shape *s = &qp->shape[shape];
+	uint8_t *data = (uint8_t *)(f + 1); // data_off is 0
 
-	memcpy(data, qp->head, NIC_TEMPLATE_BYTES);
-	if (likely(!(qp->flags & FRAME_F_IPV6))) {
-		uint16_t total = __builtin_bswap16((uint16_t)(IPV4_HEADER_BYTES + udp_bytes));
-		uint16_t id = __builtin_bswap16(qp->ip_id++);
-		uint16_t sum = (uint16_t)~csum_fold((uint64_t)qp->ip_sum + total + id);
-		memcpy(l3 + 2, &total, sizeof(total));
-		memcpy(l3 + 4, &id, sizeof(id));
-		memcpy(l3 + 10, &sum, sizeof(sum));
-	} else {
-		put_be16(l3 + 4, udp_bytes);
-	}
-	put_be16(udp + 4, udp_bytes);
-	bth[0] = opcode;
-	bth[1] = (uint8_t)(BTH_MIG | pad << 4);
-	put_be32(bth + 8, psn_word);
-
-	f->kind = FRAME_IP;
-	f->flags = qp->flags;
-	f->flow_hash = qp->flow_hash;
-	f->dst = qp->dst;
-	f->flow = qp->flow;
-	f->tc = qp->tc;
-	f->l3_off = qp->l3_off;
-	f->l4_off = qp->l4_off;
-	f->opcode = opcode;
-	f->len = (uint16_t)(qp->l4_off + udp_bytes);
-	return bth + BTH_BYTES;
+	memcpy((uint8_t *)f + NIC_FRAME_OFFSET, s->frame, NIC_FRAME_BYTES);
+	memcpy(data, s->head, NIC_TEMPLATE_BYTES);
+	put_be32(data + qp->psn_off, psn_word);
+	return data + qp->psn_off + 4;
 }
 
-static void send_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
+static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
 {
 	struct node *n = &nic->node;
 	struct rc_request r;
 
 	rc_tx_next(&qp->req, n->now, &r);
-
-	bool reth = r.first && qp->req.op == RC_OP_WRITE;
-	unsigned pad = -r.payload & 3u;
-	uint32_t after = (reth ? 16 : 0) + r.payload + pad;
-	uint8_t *p = put_head(qp, f, r.opcode, pad, (uint32_t)r.ack_req << 31 | r.psn, after);
-	if (reth)
-		p = reth_put(p, qp->remote_addr + r.pos, qp->rkey, r.dma_len);
-	f->head_len = (uint16_t)(p - frame_data(f));
-	f->payload_len = r.payload;
+	uint8_t *p = put_shape(qp, r.place, f, (uint32_t)r.ack_req << 31 | r.psn);
+	if (r.place & RC_FIRST && qp->req.op == RC_OP_WRITE)
+		reth_put(p, qp->remote_addr + r.pos, qp->rkey, r.dma_len);
 	f->payload_pos = qp->payload_base + r.pos;
 
 	nic->ctr.rdma_tx_packets++;
@@ -83,14 +50,12 @@ static void send_request(struct nic *nic, unsigned port, struct nic_qp *qp, stru
 	node_send(n, port, f);
 }
 
-static void send_response(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
+static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
 {
 	struct rc_ack a;
 
 	rc_response(&qp->resp, &a);
-	uint8_t *p = put_head(qp, f, ROCE_ACK, 0, a.psn, 4);
-	p = aeth_put(p, a.syndrome, a.msn);
-	f->head_len = (uint16_t)(p - frame_data(f));
+	aeth_put(put_shape(qp, NIC_SHAPE_ACK, f, a.psn), a.syndrome, a.msn);
 
 	nic->ctr.rdma_tx_packets++;
 	if (likely((a.syndrome & AETH_TYPE_MASK) == AETH_ACK))
@@ -112,16 +77,32 @@ void nic_qp_wake(struct nic *nic, struct nic_qp *qp)
 	nic_fifo_push_ready(&nic->ports[qp->port], qp);
 }
 
-static struct nic_qp *pop_ready(struct nic_port *p, unsigned tc)
+static void pop_ready(struct nic_port *p, struct nic_qp *qp)
 {
-	struct nic_qp_fifo *q = &p->ready[tc];
-	struct nic_qp *qp = q->head;
+	struct nic_qp_fifo *q = &p->ready[qp->tc];
 
 	q->head = qp->next_ready;
 	if (q->head == NULL)
-		p->ready_mask &= (uint8_t) ~(1u << tc);
+		p->ready_mask &= (uint8_t) ~(1u << qp->tc);
 	qp->ready = NIC_IDLE;
-	return qp;
+}
+
+// After its turn the first queue pair of a class goes to the end, waits for its rate, or leaves.
+static inline void next_turn(struct nic *nic, struct nic_port *p, struct nic_qp *qp)
+{
+	struct nic_qp_fifo *q = &p->ready[qp->tc];
+
+	if (likely(rc_can_send(&qp->req) && qp->pace_time == 0)) {
+		if (qp == q->tail)
+			return;
+		q->head = qp->next_ready;
+		q->tail->next_ready = qp;
+		qp->next_ready = NULL;
+		q->tail = qp;
+		return;
+	}
+	pop_ready(p, qp);
+	nic_qp_wake(nic, qp);
 }
 
 static struct nic_qp *pop_ack(struct nic_port *p, unsigned tc)
@@ -146,17 +127,17 @@ static unsigned next_class(struct nic_port *p, uint8_t mask)
 	return tc;
 }
 
-// The queue pair whose data is next, taken from its FIFO; NULL if there is none. A queue pair may
-// have lost its reason to wait there: stopped, failed, or acknowledged beyond what it was to
-// repeat.
-static struct nic_qp *take_data(struct nic_port *p)
+// The queue pair whose data is next, the first of its class; NULL if there is none. A queue pair
+// may have lost its reason to wait: stopped, failed, or acknowledged beyond what it was to repeat.
+static inline struct nic_qp *next_data(struct nic_port *p)
 {
 	uint8_t mask;
 
 	while ((mask = p->ready_mask & (uint8_t)~p->pauses.paused) != 0) {
-		struct nic_qp *qp = pop_ready(p, next_class(p, mask));
+		struct nic_qp *qp = p->ready[next_class(p, mask)].head;
 		if (likely(rc_can_send(&qp->req)))
 			return qp;
+		pop_ready(p, qp);
 	}
 	return NULL;
 }
@@ -180,21 +161,19 @@ void nic_depart(struct node *n, unsigned port)
 	if (unlikely(p->down || p->pool_wait))
 		return;
 	if (acks == 0 && likely(!p->pfc_due)) {
-		qp = take_data(p);
+		qp = next_data(p);
 		if (qp == NULL)
 			return;
 	}
 
 	struct frame *f = node_new_frame(n, port);
 	if (unlikely(f == NULL)) {
-		if (qp != NULL)
-			nic_fifo_push_ready(p, qp);
 		wait_for_pool(nic, port);
 		return;
 	}
 	if (qp != NULL) {
 		send_request(nic, port, qp, f);
-		nic_qp_wake(nic, qp);
+		next_turn(nic, p, qp);
 	} else if (likely(!p->pfc_due)) {
 		send_response(nic, port, pop_ack(p, 31u - (unsigned)__builtin_clz(acks)), f);
 	} else {

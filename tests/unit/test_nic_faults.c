@@ -32,7 +32,7 @@ static bool lossy(struct rig *r, enum rig_side from, struct frame *f)
 		data_at[i] = r->tap.now;
 	if (!ack)
 		last_dest_qp = get_be24(frame_data(f) + f->l4_off + 8 + 5);
-	if (!ack && mark_data >> i & 1)
+	if (!ack && i < 64 && mark_data >> i & 1)
 		ip_set_ce(frame_data(f) + f->l3_off);
 	return i >= 64 || !((ack ? lose_acks : lose_data) >> i & 1);
 }

@@ -74,12 +74,12 @@ static void a_write_is_cut_into_first_middle_last(void **state)
 	struct rc_requester q = started(cfg);
 	struct rc_request r = send(&q, 0);
 	assert_packet(r, 0x06, 1024, 0);
-	assert_true(r.first);
+	assert_int_equal(r.place, RC_FIRST);
 	assert_int_equal(r.dma_len, 2500);
 	assert_false(r.ack_req);
 	r = send(&q, 0);
 	assert_packet(r, 0x07, 1024, 1024);
-	assert_false(r.first);
+	assert_int_equal(r.place, RC_MIDDLE);
 	assert_false(r.ack_req);
 	r = send(&q, 0);
 	assert_packet(r, 0x08, 452, 2048);

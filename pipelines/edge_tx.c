@@ -70,10 +70,7 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 		edge_control(e, port, f);
 		return;
 	}
-	struct port_counters *c = n->ports[port].ctr;
 	uint32_t bytes = frame_buffer_bytes(f);
-	c->rx_prio_frames[prio]++;
-	c->rx_prio_bytes[prio] += bytes;
 	if (f->flags & FRAME_F_ROCE && f->opcode == ROCE_OP_CNP) {
 		p->ctr.edge_cnp_swallowed++;
 		node_consume(n, port, f);

@@ -41,11 +41,11 @@ static inline void stage_classify(struct ethernet_switch *s, unsigned port, stru
 	if (unlikely(m->trust == QOS_TRUST_PCP))
 		tc = f->flags & FRAME_F_TAGGED ? m->pcp_to_tc[data[ETH_HEADER_BYTES] >> 5]
 					       : m->default_tc;
+	if (unlikely(tc != f->tc))
+		port_reclassify(c, f, tc);
 	f->tc = tc;
 	f->pg = m->tc_to_pg[tc];
 	f->queue = m->tc_to_queue[tc];
-	c->rx_prio_frames[tc]++;
-	c->rx_prio_bytes[tc] += frame_buffer_bytes(f);
 	if (unlikely((tos & 3) == ECN_CE))
 		c->ce_seen[tc]++;
 }

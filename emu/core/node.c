@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// What every node does the same way: putting frames on lanes, ending them, counting, executing the
-// next event. The engine's inner loop is node_step(); everything here runs on the node's lcore.
+// What every node does the same way: putting frames on lanes, ending them, counting. Everything
+// here runs on the node's lcore.
 
 #include "emu/core/node.h"
 
 #include <errno.h>
-#include <rte_prefetch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,16 +69,14 @@ void node_send_noted(
 {
 	struct node_port *p = &n->ports[port];
 	struct lane *l = p->out;
-	struct port_counters *c = p->ctr;
+	struct port_traffic *t = &p->ctr->prio[f->tc];
 	uint32_t bytes = frame_buffer_bytes(f);
 	simtime_t start = simtime_max(n->now, l->free_at);
 	simtime_t end = start + lane_wire_time(l, bytes + ETH_OVERHEAD_BYTES - ETH_FCS_BYTES);
 
 	l->free_at = end;
-	c->tx_frames++;
-	c->tx_bytes += bytes;
-	c->tx_prio_frames[f->tc]++;
-	c->tx_prio_bytes[f->tc] += bytes;
+	t->tx_frames++;
+	t->tx_bytes += bytes;
 	n->data_hops += f->payload_len != 0;
 	node_observe(n, port, OBSERVE_TX, f, start, (enum observe_what)what, a, b);
 
@@ -146,71 +143,4 @@ struct frame *node_new_frame(struct node *n, unsigned port)
 	f->born = n->now;
 	n->created++;
 	return f;
-}
-
-static void step_arrival(struct node *n, unsigned port)
-{
-	struct node_port *p = &n->ports[port];
-	struct lane *l = p->in;
-	uint32_t head = l->head;
-	struct frame *f = l->slots[head & l->mask].f;
-
-	__atomic_store_n(&l->head, head + 1, __ATOMIC_RELEASE);
-	if (lane_empty(l)) {
-		evq_set(&n->evq, port, SIMTIME_NEVER);
-	} else {
-		const struct lane_slot *s = &l->slots[l->head & l->mask];
-		evq_set(&n->evq, port, s->at);
-		rte_prefetch0(s->f);
-	}
-
-	struct port_counters *c = p->ctr;
-	f->in_port = (uint16_t)port;
-	c->rx_frames++;
-	c->rx_bytes += frame_buffer_bytes(f);
-	if (unlikely(f->flags & FRAME_F_CORRUPT)) {
-		node_drop(n, port, f, DROP_LANE_ERROR);
-		return;
-	}
-	node_observe(n, port, OBSERVE_RX, f, n->now, OBS_PASS, 0, 0);
-	n->ops->arrive(n, port, f);
-}
-
-static void step_timers(struct node *n)
-{
-	// One timer per step: a timer set for the same instant by the op keeps its place in the
-	// order.
-	struct timer t = timer_heap_pop(&n->timers);
-
-	evq_set(&n->evq, node_src_timer(n), timer_heap_next(&n->timers));
-	n->ops->timer(n, t.kind, t.arg);
-}
-
-static void step_depart(struct node *n, uint32_t src)
-{
-	unsigned port = src - n->n_ports;
-	simtime_t free_at = n->ports[port].out->free_at;
-
-	// A control frame may have taken the lane since the departure was asked for.
-	if (unlikely(free_at > n->now)) {
-		evq_set(&n->evq, src, free_at);
-		return;
-	}
-	evq_forget(&n->evq, src);
-	n->ops->depart(n, port);
-	if (evq_when(&n->evq, src) == SIMTIME_NEVER)
-		evq_set(&n->evq, src, SIMTIME_NEVER);
-}
-
-void node_step(struct node *n, uint32_t src, simtime_t at)
-{
-	n->now = at > n->now ? at : n->now;
-	n->n_events++;
-	if (src < n->n_ports) {
-		step_arrival(n, src);
-	} else if (src < 2u * n->n_ports) {
-		step_depart(n, src);
-	} else {
-		step_timers(n);
-	}
 }

@@ -54,10 +54,11 @@ struct node_ops {
 // Counters of a port. `prio` is the 802.1p/PFC priority of the frame's class. Names: mlx5 `ethtool
 // -S`.
 struct port_counters {
-	uint64_t rx_frames, rx_bytes; // bytes with FCS
-	uint64_t tx_frames, tx_bytes;
-	uint64_t rx_prio_frames[PRIO_COUNT], rx_prio_bytes[PRIO_COUNT];
-	uint64_t tx_prio_frames[PRIO_COUNT], tx_prio_bytes[PRIO_COUNT];
+	// By class. Control frames and what no class could be found for count as class 0.
+	struct port_traffic {
+		uint64_t rx_frames, rx_bytes; // bytes with FCS
+		uint64_t tx_frames, tx_bytes;
+	} prio[PRIO_COUNT];
 	uint64_t rx_pause[PRIO_COUNT], tx_pause[PRIO_COUNT]; // PFC frames that name the priority
 	uint64_t rx_global_pause;                            // 802.3x PAUSE frames
 	uint64_t rx_pause_ignored;                           // PFC for priorities not enabled
@@ -68,6 +69,32 @@ struct port_counters {
 	uint64_t drops[DROP_REASON_COUNT];                   // by ingress port
 	uint64_t prio_drops[PRIO_COUNT];
 };
+
+// All classes together.
+static inline struct port_traffic port_total(const struct port_counters *c)
+{
+	struct port_traffic t = {0};
+
+	for (int i = 0; i < PRIO_COUNT; i++) {
+		t.rx_frames += c->prio[i].rx_frames;
+		t.rx_bytes += c->prio[i].rx_bytes;
+		t.tx_frames += c->prio[i].tx_frames;
+		t.tx_bytes += c->prio[i].tx_bytes;
+	}
+	return t;
+}
+
+// The engine counts an arrival in the class its sender gave it; a switch that classifies it anew
+// moves it.
+static inline void port_reclassify(struct port_counters *c, const struct frame *f, uint8_t tc)
+{
+	uint32_t bytes = frame_buffer_bytes(f);
+
+	c->prio[f->tc].rx_frames--;
+	c->prio[f->tc].rx_bytes -= bytes;
+	c->prio[tc].rx_frames++;
+	c->prio[tc].rx_bytes += bytes;
+}
 
 // What the observer wants to know about a frame; see observe.h.
 struct observer;
@@ -218,8 +245,3 @@ static inline void node_adopt(struct node *n, struct frame *f)
 	f->born = n->now;
 	n->created++;
 }
-
-// ---- time delivery, called by the engine -----------------------------------------------------
-
-// Executes the node's earliest event. `src` and `at` come from evq_next().
-void node_step(struct node *n, uint32_t src, simtime_t at);

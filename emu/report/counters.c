@@ -5,20 +5,32 @@
 #include <stdio.h>
 #include <string.h>
 
+// Where a counter's value is: at `offset` in struct port_counters, and for priority p `stride` * p
+// further on; summed over the priorities if `sum`.
 struct counter {
 	const char *name;
 	size_t offset;
+	size_t stride;
+	bool sum;
 };
 
+#define TRAFFIC(field) (offsetof(struct port_counters, prio) + offsetof(struct port_traffic, field))
+
 static const struct counter plain[] = {
-#define X(name, field, help) {name, offsetof(struct port_counters, field)},
-	PORT_COUNTERS(X)
+#define X(name, field, help) {name, TRAFFIC(field), sizeof(struct port_traffic), true},
+	PORT_SUM_COUNTERS(X)
+#undef X
+#define X(name, field, help) {name, offsetof(struct port_counters, field), 0, false},
+		PORT_COUNTERS(X)
 #undef X
 };
 
 static const struct counter per_prio[] = {
-#define X(name, field, help) {name, offsetof(struct port_counters, field)},
-	PORT_PRIO_COUNTERS(X)
+#define X(name, field, help) {name, TRAFFIC(field), sizeof(struct port_traffic), false},
+	PORT_TRAFFIC_COUNTERS(X)
+#undef X
+#define X(name, field, help) {name, offsetof(struct port_counters, field), sizeof(uint64_t), false},
+		PORT_PRIO_COUNTERS(X)
 #undef X
 };
 
@@ -51,11 +63,11 @@ char *port_counter_name(unsigned id, char *buf)
 }
 
 // All fields are 64 bits wide; durations are never negative.
-static uint64_t field(const struct port_counters *c, size_t offset, unsigned index)
+static uint64_t value(const struct port_counters *c, const struct counter *k, unsigned prio)
 {
 	uint64_t v;
 
-	memcpy(&v, (const char *)c + offset + index * sizeof(v), sizeof(v));
+	memcpy(&v, (const char *)c + k->offset + prio * k->stride, sizeof(v));
 	return v;
 }
 
@@ -63,11 +75,14 @@ uint64_t port_counter_value(const struct port_counters *c, unsigned id)
 {
 	uint64_t sum = 0;
 
-	if (id < N_PLAIN)
-		return field(c, plain[id].offset, 0);
+	if (id < N_PLAIN) {
+		for (unsigned p = 0; p < (plain[id].sum ? PRIO_COUNT : 1u); p++)
+			sum += value(c, &plain[id], p);
+		return sum;
+	}
 	if (id < FIRST_DROP) {
 		unsigned k = id - N_PLAIN;
-		return field(c, per_prio[k / PRIO_COUNT].offset, k % PRIO_COUNT);
+		return value(c, &per_prio[k / PRIO_COUNT], k % PRIO_COUNT);
 	}
 	if (id < DROPS_SUM)
 		return c->drops[id - FIRST_DROP];

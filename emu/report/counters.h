@@ -10,21 +10,27 @@
 
 #define COUNTER_NAME_MAX 40
 
+// Sums over the priorities. X(name, field of struct port_traffic, help)
+#define PORT_SUM_COUNTERS(X)                                    \
+	X("rx_packets", rx_frames, "frames received")           \
+	X("rx_bytes", rx_bytes, "bytes received, FCS included") \
+	X("tx_packets", tx_frames, "frames sent")               \
+	X("tx_bytes", tx_bytes, "bytes sent, FCS included")
+
 // X(name, field, help)
 #define PORT_COUNTERS(X)                                                      \
-	X("rx_packets", rx_frames, "frames received")                         \
-	X("rx_bytes", rx_bytes, "bytes received, FCS included")               \
-	X("tx_packets", tx_frames, "frames sent")                             \
-	X("tx_bytes", tx_bytes, "bytes sent, FCS included")                   \
 	X("rx_global_pause", rx_global_pause, "802.3x PAUSE frames received") \
 	X("rx_pause_ignored", rx_pause_ignored, "pauses received for priorities without PFC")
 
+// X(name with %u for the priority, field of struct port_traffic, help)
+#define PORT_TRAFFIC_COUNTERS(X)                                       \
+	X("rx_prio%u_packets", rx_frames, "frames received")           \
+	X("rx_prio%u_bytes", rx_bytes, "bytes received, FCS included") \
+	X("tx_prio%u_packets", tx_frames, "frames sent")               \
+	X("tx_prio%u_bytes", tx_bytes, "bytes sent, FCS included")
+
 // X(name with %u for the priority, field, help)
 #define PORT_PRIO_COUNTERS(X)                                                            \
-	X("rx_prio%u_packets", rx_prio_frames, "frames received")                        \
-	X("rx_prio%u_bytes", rx_prio_bytes, "bytes received, FCS included")              \
-	X("tx_prio%u_packets", tx_prio_frames, "frames sent")                            \
-	X("tx_prio%u_bytes", tx_prio_bytes, "bytes sent, FCS included")                  \
 	X("rx_prio%u_pause", rx_pause, "PFC frames received that name the priority")     \
 	X("tx_prio%u_pause", tx_pause, "PFC frames sent that name the priority")         \
 	X("rx_prio%u_pause_duration", rx_pause_duration, "ps this port was paused")      \
@@ -33,8 +39,8 @@
 	X("rx_prio%u_ce", ce_seen, "frames that arrived with CE")                        \
 	X("rx_prio%u_discards", prio_drops, "frames dropped here, all reasons")
 
-// Counters are numbered: the first table, the second for each priority, then "drop_<reason>" for
-// each reason of emu/core/drop.h, and "drops", their sum.
+// Counters are numbered: the tables in this order, those by priority once for each, then
+// "drop_<reason>" for each reason of emu/core/drop.h, and "drops", their sum.
 unsigned port_counter_count(void);
 // buf[COUNTER_NAME_MAX]; returns it.
 char *port_counter_name(unsigned id, char *buf);

@@ -18,6 +18,7 @@
 
 #include "pcap/build.h"
 #include "pcap/codec.h"
+#include "emu/core/step.h"
 #include "pipelines/nic.h"
 
 #define RIG_RATE  UINT64_C(100000000000) // 100 Gb/s: 80 ps per byte

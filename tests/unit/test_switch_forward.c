@@ -17,9 +17,9 @@ static void forwards_with_ttl_macs_and_time_of_the_next_hop(void **state)
 	assert_int_equal(r->bytes[14 + 8], 63);
 	assert_int_equal(ipv4_header_sum(r->bytes + 14, 20), 0xffff);
 	assert_int_equal(r->bytes[15], 3 << 2 | ECN_ECT0);
-	assert_int_equal(counters(0)->rx_prio_frames[3], 1);
-	assert_int_equal(counters(0)->rx_prio_bytes[3], 1004);
-	assert_int_equal(counters(2)->tx_prio_frames[3], 1);
+	assert_int_equal(counters(0)->prio[3].rx_frames, 1);
+	assert_int_equal(counters(0)->prio[3].rx_bytes, 1004);
+	assert_int_equal(counters(2)->prio[3].tx_frames, 1);
 	assert_int_equal(b->sw->dropped, 0);
 	bench_stop();
 }
@@ -39,7 +39,7 @@ static void forwards_ipv6_with_one_hop_less(void **state)
 	const struct record *r = got(3, 0);
 	assert_int_equal(r->bytes[14 + 7], 63);
 	assert_memory_equal(r->bytes + 14, bytes + 14, 7); // class, label, length as they were
-	assert_int_equal(counters(0)->rx_prio_frames[4], 1);
+	assert_int_equal(counters(0)->prio[4].rx_frames, 1);
 	bench_stop();
 }
 
@@ -60,8 +60,8 @@ static void pcp_decides_when_it_is_trusted(void **state)
 	send_bytes(0, bytes, sizeof(bytes));
 	send_bytes(0, plain, sizeof(plain));
 	run(SIM_MS);
-	assert_int_equal(counters(0)->rx_prio_frames[3], 1);       // PCP 3, whatever DSCP 4 says
-	assert_int_equal(counters(0)->rx_prio_frames[2], 1);       // untagged
+	assert_int_equal(counters(0)->prio[3].rx_frames, 1);       // PCP 3, whatever DSCP 4 says
+	assert_int_equal(counters(0)->prio[2].rx_frames, 1);       // untagged
 	assert_memory_equal(got(1, 0)->bytes + 12, bytes + 12, 4); // the tag stays
 	bench_stop();
 }

@@ -70,8 +70,8 @@
 		"propagation delay"),                                                              \
 	CUSTOM(read_length, "length", NULL, "<length> 0..100km",                                   \
 		"cable length instead of the delay, at 5 ns per metre"),                           \
-	NUM(struct link_in, l.mtu, "mtu", Q_SIZE, "9100B", 256, 9600,                              \
-		"IP MTU: the longest IP packet that passes"),                                      \
+	NUM(struct link_in, l.mtu, "mtu", Q_COUNT, "9100", 256, 9600,                              \
+		"IP MTU in bytes: the longest IP packet that passes"),                                      \
 	CUSTOM(read_flow_control, "flow_control", "pfc", "none|pfc",                               \
 		"pfc: the ports pause each other as their QoS says; none: they never do"),         \
 	NUM(struct link_in, l.corrupt_q32, "corrupt", Q_PROBABILITY, "0", 0, INT64_C(1) << 32,     \
@@ -211,8 +211,8 @@ SECTION(sec_attach, "hosts.NAME.attach", "A real endpoint at the host's place (c
 	TEXT(struct sc_attach, ifname, "ifname", NULL, "tap, netdev, netns: interface"),
 	TEXT(struct sc_attach, netns, "netns", NULL, "netns: its name (default the host's)"),
 	TEXT(struct sc_attach, devargs, "devargs", NULL, "dpdk: device arguments, as for --vdev or -a"),
-	NUM(struct sc_attach, mtu, "mtu", Q_SIZE, "4200B", 1280, 9600,
-		"IP MTU of the endpoint's interface (1500: RoCE MTU 1024, 4200: 4096)"),
+	NUM(struct sc_attach, mtu, "mtu", Q_COUNT, "4200", 1280, 9600,
+		"IP MTU of the endpoint's interface in bytes (1500: RoCE MTU 1024, 4200: 4096)"),
 	NUM(struct sc_attach, memory, "memory", Q_SIZE, "512MiB", 64 << 20, SIZE_MAX_, "guest's memory"),
 	NUM(struct sc_attach, cpus, "cpus", Q_COUNT, "1", 1, 64, "guest's processors"),
 	ENUM(struct sc_attach, accel, "accel", accels, "auto",

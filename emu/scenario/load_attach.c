@@ -105,8 +105,12 @@ bool read_attach(struct loader *l, struct ynode *v, void *object)
 	}
 	in->h.kind = SC_HOST_ATTACH;
 	in->h.attach = l->def.attach;
-	return schema_apply(l, &sec_attach, v, &in->h.attach) &&
-	       schema_require(l, &sec_attach, v) && check_attach(l, v, &in->h.attach);
+	if (!schema_apply(l, &sec_attach, v, &in->h.attach))
+		return false;
+	const struct ynode *common = ynode_get(ynode_get(l->root, "defaults"), "attach");
+	if (ynode_get(common, "kind") == NULL && !schema_require(l, &sec_attach, v))
+		return false;
+	return check_attach(l, v, &in->h.attach);
 }
 
 bool read_replay(struct loader *l, struct ynode *v, void *object)

@@ -19,7 +19,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "emu/core/node.h"
+#include "emu/core/step.h"
 #include "models/pfc.h"
 #include "pcap/build.h"
 #include "pcap/codec.h"
@@ -315,9 +315,11 @@ static inline void bench_default(void)
 // Frames made = ended + held; accounting right before and after draining; no frame lost.
 static inline void bench_stop(void)
 {
-	uint64_t made = 0, ended = b->sw->ops->held(b->sw);
+	uint64_t made = 0, ended;
 
-	run(b->sw->now + 100 * SIM_US); // what is on a lane arrives
+	for (unsigned i = 0; i < PORTS; i++)
+		b->peer[i].src.left = 0;
+	run(b->sw->now + 500 * SIM_US); // all that can move arrives
 	ended = b->sw->ops->held(b->sw);
 	for (unsigned i = 0; i <= PORTS; i++) {
 		struct node *n = bench_node(i);

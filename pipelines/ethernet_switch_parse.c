@@ -53,7 +53,6 @@ bool switch_parse(struct ethernet_switch *s, unsigned port, struct frame *f)
 	struct pkt p;
 	enum pkt_error err = pkt_parse_head(frame_data(f), f->head_len, f->len, &p);
 
-	f->tc = 0;
 	f->flags &= FRAME_F_SYNTH | FRAME_F_MARKED;
 	if (err != PKT_OK) {
 		node_drop(&s->node, port, f, reason_of(err));

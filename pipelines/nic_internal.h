@@ -72,6 +72,8 @@ struct nic_qp {
 
 	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_requester req;
 	struct nic_shape shape[NIC_SHAPES];
+	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_responder resp;
+
 	simtime_t pace_at;
 	uint32_t pace_frac; // of a picosecond, in units of 2^-BYTE_TIME_SHIFT
 	uint32_t qpn;
@@ -79,14 +81,15 @@ struct nic_qp {
 	uint32_t rkey;
 	bool ipv6;
 
-	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_responder resp;
-
 	// cold
 	uint64_t retransmitted;
 	uint64_t timeouts;
 	uint64_t naks;
 	uint8_t peer_ip[16]; // 4 bytes for IPv4
 };
+
+static_assert((sizeof(struct nic_qp) & (sizeof(struct nic_qp) - 1)) != 0,
+	"queue pairs a power of two apart would compete for the same cache sets");
 
 struct nic_flow {
 	struct nic_flow_config cfg;

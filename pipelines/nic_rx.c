@@ -68,8 +68,8 @@ static void received_ack(struct nic *nic, struct nic_qp *qp, const uint8_t *aeth
 }
 
 // A RoCE packet for one of this port's addresses.
-static void received(struct nic *nic, unsigned port, struct frame *f, const uint8_t *bth,
-	uint8_t opcode, uint32_t payload, bool foreign)
+static inline __attribute__((always_inline)) void received(struct nic *nic, unsigned port,
+	struct frame *f, const uint8_t *bth, uint8_t opcode, uint32_t payload, bool foreign)
 {
 	struct node *n = &nic->node;
 	uint64_t words = get_be64(bth + 4); // FECN.. 8, DestQP 24, AckReq.. 8, PSN 24
@@ -84,8 +84,8 @@ static void received(struct nic *nic, unsigned port, struct frame *f, const uint
 	const uint8_t *ip = frame_data(f) + f->l3_off;
 	bool v6 = qp->ipv6;
 
-	if (unlikely(foreign) && (v6 != (ip[0] >> 4 == 6) || memcmp(ip + (v6 ? 8 : 12), qp->peer_ip,
-								     v6 ? 16 : 4) != 0)) {
+	if (foreign && (v6 != (ip[0] >> 4 == 6) ||
+			       memcmp(ip + (v6 ? 8 : 12), qp->peer_ip, v6 ? 16 : 4) != 0)) {
 		node_drop(n, port, f, DROP_NO_QP);
 		return;
 	}
@@ -149,7 +149,7 @@ static void foreign_ip(struct nic *nic, unsigned port, struct frame *f, const st
 	}
 }
 
-static void slow_path(struct nic *nic, unsigned port, struct frame *f)
+static __attribute__((noinline)) void slow_path(struct nic *nic, unsigned port, struct frame *f)
 {
 	static const uint8_t reason[] = {
 #define X(id, drop) [PKT_ERR_##id] = DROP_##drop,

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/core/step.h"
 #include "pcap/build.h"
 #include "pcap/codec.h"
-#include "emu/core/step.h"
 #include "pipelines/nic.h"
 
 #define RIG_RATE  UINT64_C(100000000000) // 100 Gb/s: 80 ps per byte
@@ -74,7 +74,8 @@ static inline struct rte_mempool *rig_pool(void)
 	static struct rte_mempool *pool;
 	char *argv[] = {(char[]){"test"}, (char[]){"--no-huge"}, (char[]){"--no-shconf"},
 		(char[]){"--no-pci"}, (char[]){"-m"}, (char[]){"64"}, (char[]){"--no-telemetry"},
-		(char[]){"--iova-mode=va"}, (char[]){"--log-level=error"}, (char[]){"-l"}, (char[]){"0"}};
+		(char[]){"--iova-mode=va"}, (char[]){"--log-level=error"}, (char[]){"-l"},
+		(char[]){"0"}};
 
 	if (pool != NULL)
 		return pool;

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "emu/core/rng.h"
 #include "nic_rig.h"
 #include "pcap/icrc.h"
 #include "pipelines/materialise.h"
@@ -333,68 +332,6 @@ static void a_frame_for_another_endpoint_is_not_ours(void **state)
 	end(r);
 }
 
-// ---- everything at once -----------------------------------------------------------------------
-
-static struct rng chance;
-static uint32_t loss_per_1024;
-
-static bool random_loss(struct rig *r, enum rig_side from, struct frame *f)
-{
-	return rng_below(&chance, 1024) >= loss_per_1024;
-}
-
-static void random_loss_run(uint64_t seed)
-{
-	struct nic_config cfg = short_timeout();
-	chance = rng_stream(seed, 1);
-	cfg.seed = seed;
-	cfg.retry_cnt = 7;
-	cfg.ack_every = 1 + rng_below(&chance, 20);
-	cfg.window = 1 + rng_below(&chance, 200);
-	struct rig *r = rig_new(&cfg, true);
-	struct nic_flow_config flow[4];
-
-	r->on_frame = random_loss;
-	loss_per_1024 = rng_below(&chance, 150);
-	for (uint32_t i = 0; i < 4; i++) { // two each way
-		flow[i] = rig_flow(i, 1 + rng_below(&chance, 20000));
-		flow[i].op = rng_below(&chance, 2) ? NIC_FLOW_SEND : NIC_FLOW_WRITE;
-		flow[i].messages = 1 + rng_below(&chance, 10);
-		flow[i].qps = 1 + rng_below(&chance, 3);
-		flow[i].tc = (uint8_t)rng_below(&chance, 8);
-		flow[i].ipv6 = rng_below(&chance, 2);
-		flow[i].rate_bps = rng_below(&chance, 3) ? 0 : UINT64_C(20000000000);
-		assert_int_equal(nic_add_flow(r->nic[i & 1], r->nic[1 - (i & 1)], &flow[i]), 0);
-	}
-	rig_start(r);
-	rig_run(r, 100 * SIM_MS);
-	for (uint32_t i = 0; i < 4; i++) {
-		struct nic_flow_result res;
-		uint64_t bytes = flow[i].messages * flow[i].message_bytes * flow[i].qps;
-		assert_int_equal(nic_flow_result(r->nic[i & 1], i, &res), 0);
-		if (res.done)
-			assert_int_equal(res.delivered_bytes, bytes);
-		else // eight losses in a row
-			assert_int_equal(res.status, NIC_STATUS_RETRY_EXC);
-	}
-	assert_int_equal(nic_open_flows(r->nic[0]) + nic_open_flows(r->nic[1]), 0);
-	end(r);
-}
-
-static void flows_survive_random_loss(void **state)
-{
-	const char *env = getenv("NIC_SEED");
-
-	if (env != NULL) {
-		random_loss_run(strtoull(env, NULL, 0));
-		return;
-	}
-	for (uint64_t seed = 1; seed <= 200; seed++) {
-		print_message("seed %lu\r", seed);
-		random_loss_run(seed);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,7 +345,6 @@ int main(void)
 		cmocka_unit_test(frames_from_outside_are_verified),
 		cmocka_unit_test(malformed_frames_are_counted_by_what_is_wrong),
 		cmocka_unit_test(a_frame_for_another_endpoint_is_not_ours),
-		cmocka_unit_test(flows_survive_random_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

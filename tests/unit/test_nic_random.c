@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// Random flows both ways between two built-in NICs over a path that loses: each ends complete, or
+// with its retries used up; every frame is accounted for. A failure prints its seed; NIC_SEED=n
+// repeats one.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "emu/core/rng.h"
+#include "nic_rig.h"
+
+static uint64_t current_seed;
+
+static void end(struct rig *r)
+{
+	char why[200];
+
+	if (!rig_end(r, why, sizeof(why)))
+		fail_msg("%s", why);
+}
+
+static struct rng chance;
+static uint32_t loss_per_1024;
+
+static bool random_loss(struct rig *r, enum rig_side from, struct frame *f)
+{
+	return rng_below(&chance, 1024) >= loss_per_1024;
+}
+
+static void random_loss_run(uint64_t seed)
+{
+	struct nic_config cfg = nic_config_default();
+	chance = rng_stream(seed, 1);
+	cfg.seed = seed;
+	cfg.timeout = 1; // 8.192 us
+	cfg.retry_cnt = 7;
+	cfg.ack_every = 1 + rng_below(&chance, 20);
+	cfg.window = 1 + rng_below(&chance, 200);
+	struct rig *r = rig_new(&cfg, true);
+	struct nic_flow_config flow[4];
+
+	r->on_frame = random_loss;
+	loss_per_1024 = rng_below(&chance, 150);
+	for (uint32_t i = 0; i < 4; i++) { // two each way
+		flow[i] = rig_flow(i, 1 + rng_below(&chance, 20000));
+		flow[i].op = rng_below(&chance, 2) ? NIC_FLOW_SEND : NIC_FLOW_WRITE;
+		flow[i].messages = 1 + rng_below(&chance, 10);
+		flow[i].qps = 1 + rng_below(&chance, 3);
+		flow[i].tc = (uint8_t)rng_below(&chance, 8);
+		flow[i].ipv6 = rng_below(&chance, 2);
+		flow[i].rate_bps = rng_below(&chance, 3) ? 0 : UINT64_C(20000000000);
+		assert_int_equal(nic_add_flow(r->nic[i & 1], r->nic[1 - (i & 1)], &flow[i]), 0);
+	}
+	rig_start(r);
+	rig_run(r, 100 * SIM_MS);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct nic_flow_result res;
+		uint64_t bytes = flow[i].messages * flow[i].message_bytes * flow[i].qps;
+		assert_int_equal(nic_flow_result(r->nic[i & 1], i, &res), 0);
+		if (res.done)
+			assert_int_equal(res.delivered_bytes, bytes);
+		else // eight losses in a row
+			assert_int_equal(res.status, NIC_STATUS_RETRY_EXC);
+	}
+	assert_int_equal(nic_open_flows(r->nic[0]) + nic_open_flows(r->nic[1]), 0);
+	end(r);
+}
+
+static void flows_survive_random_loss(void **state)
+{
+	const char *env = getenv("NIC_SEED");
+
+	if (env != NULL) {
+		random_loss_run(strtoull(env, NULL, 0));
+		return;
+	}
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		current_seed = seed;
+		random_loss_run(seed);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flows_survive_random_loss),
+	};
+	int failures = cmocka_run_group_tests(tests, NULL, NULL);
+
+	if (failures)
+		printf("repeat with NIC_SEED=%lu\n", current_seed);
+	return failures;
+}

@@ -9,6 +9,7 @@
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_log.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@
 #define PACKET_ROUND    512
 #define PACKET_OVERHEAD 128 // TPACKET2_HDRLEN and alignment
 #define PAGE_BYTES      4096
+#define XDP_LOG         "pmd.net.af_xdp"
 #define XDP_FRAME_LIMIT 3498 // IP MTU an AF_XDP frame of one page holds, its headroom off
 
 struct ethdev_port {
@@ -157,7 +159,11 @@ int port_netdev_open(struct port *p, const char *ifname, uint32_t mtu, bool xdp,
 	if (xdp && mtu <= XDP_FRAME_LIMIT) {
 		snprintf(devargs, sizeof(devargs), "net_af_xdp_fabemu%u,iface=%s", next_number(),
 			ifname);
-		if (open_device(p, devargs, mtu, pool) == 0)
+		// That it does not work is an answer here, not an error to print.
+		rte_log_set_level_pattern(XDP_LOG, RTE_LOG_EMERG);
+		int r = open_device(p, devargs, mtu, pool);
+		rte_log_set_level_pattern(XDP_LOG, RTE_LOG_ERR);
+		if (r == 0)
 			return 0;
 	}
 	int r = open_af_packet(p, ifname, mtu, pool);

@@ -107,7 +107,8 @@ int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
 		// Implies EAL's legacy memory mode, which --in-memory refuses; all that is left of
 		// that option then is to keep no files.
 		argv[argc++] = opt_no_shconf;
-		snprintf(megabytes, sizeof(megabytes), "%zu", (need >> 20) + 1);
+		// Generous: it is touched only when used, and malloc cannot use all of it.
+		snprintf(megabytes, sizeof(megabytes), "%zu", ((need + need / 3) >> 20) + 1);
 		argv[argc++] = opt_no_huge;
 		argv[argc++] = opt_m;
 		argv[argc++] = megabytes;

@@ -11,6 +11,7 @@
 #include <rte_mempool.h>
 #include <string.h>
 
+#include "emu/attach/attach.h"
 #include "emu/engine/eal.h"
 #include "emu/fabric/internal.h"
 #include "pipelines/replay.h"
@@ -67,7 +68,9 @@ unsigned full_frame_room(const struct fabric *f)
 	for (uint32_t i = 0; i < f->s->n_links; i++)
 		mtu = RTE_MAX(mtu, f->s->links[i].mtu);
 	// Ethernet header with two tags, and the headroom drivers expect in front.
-	return RTE_ALIGN(RTE_PKTMBUF_HEADROOM + mtu + 22, RTE_CACHE_LINE_SIZE);
+	unsigned room = RTE_PKTMBUF_HEADROOM + mtu + 22;
+
+	return RTE_ALIGN(RTE_MAX(room, attach_data_room(f->s)), RTE_CACHE_LINE_SIZE);
 }
 
 size_t pools_bytes(const struct fabric *f)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +20,13 @@
 // Room any block needs besides frame and comment.
 #define BLOCK_SLACK 512
 
-enum block_type { BLOCK_IDB = 1, BLOCK_ISB = 5, BLOCK_EPB = 6, BLOCK_SHB = 0x0a0d0d0a };
+enum block_type {
+	BLOCK_IDB = 1,
+	BLOCK_ISB = 5,
+	BLOCK_EPB = 6,
+	BLOCK_JOURNAL = 9,
+	BLOCK_SHB = 0x0a0d0d0a
+};
 
 #define SHB_MAGIC      0x1a2b3c4du
 #define TSRESOL_NS     9
@@ -251,18 +258,34 @@ int pcapng_write(struct pcapng *w, const struct pcapng_frame *f)
 	return 0;
 }
 
+int pcapng_event(struct pcapng *w, uint64_t time_ns, const char *text)
+{
+	char entry[PCAPNG_COMMENT_MAX + 128];
+	int err = reserve(w, sizeof(entry));
+
+	if (err < 0)
+		return err;
+	int n = snprintf(entry, sizeof(entry),
+		"__REALTIME_TIMESTAMP=%llu\nSYSLOG_IDENTIFIER=fabemu\nMESSAGE=%.*s\n",
+		(unsigned long long)(time_ns / 1000), PCAPNG_COMMENT_MAX, text);
+	block_begin(w, BLOCK_JOURNAL);
+	put(w, entry, (size_t)n);
+	put_pad(w);
+	block_end(w, false);
+	return 0;
+}
+
 int pcapng_statistics(struct pcapng *w, uint32_t interface, const struct pcapng_counts *n)
 {
 	if (interface >= w->n_ifs)
 		return -EINVAL;
-	int err = reserve(w, PCAPNG_COMMENT_MAX);
+	int err = reserve(w, 0);
 	if (err < 0)
 		return err;
 	block_begin(w, BLOCK_ISB);
 	put32(w, interface);
 	put32(w, (uint32_t)(n->last_ns >> 32));
 	put32(w, (uint32_t)n->last_ns);
-	option_string(w, OPT_COMMENT, n->comment);
 	option_time(w, ISB_STARTTIME, n->first_ns);
 	option_time(w, ISB_ENDTIME, n->last_ns);
 	option(w, ISB_IFRECV, &n->received, sizeof(n->received));

@@ -46,11 +46,14 @@ int pcapng_create(struct pcapng **out, const char *path, const char *comment,
 // 0, -EINVAL (no such interface, too long) or the first error of the file.
 int pcapng_write(struct pcapng *w, const struct pcapng_frame *f);
 
+// A line of text with a time but without a frame, as a systemd journal entry block, which Wireshark
+// shows among the frames and libpcap skips.
+int pcapng_event(struct pcapng *w, uint64_t time_ns, const char *text);
+
 struct pcapng_counts {
 	uint64_t first_ns, last_ns; // what the capture covers
 	uint64_t received;          // frames the capture took
 	uint64_t dropped;           // frames it lost
-	const char *comment;        // NULL: none
 };
 
 // Interface statistics, for the end of the file.

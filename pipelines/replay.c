@@ -76,9 +76,10 @@ static struct frame *make_frame(struct replay *r, const struct replay_frame *fro
 	struct frame *f = frame_alloc(n->pool.full);
 
 	if (f == NULL) {
-		if (!r->starved)
+		// Counted once per wait; the frame is sent later.
+		if (!r->starved && n->ports[0].ctr->drops[DROP_NO_MBUF]++ == 0)
 			node_event(n, 0, EV_POOL_EMPTY, 0, 0);
-		r->starved = true; // the frame waits, nothing is lost
+		r->starved = true;
 		return NULL;
 	}
 	r->starved = false;

@@ -198,16 +198,17 @@ bool capture_note(struct capture *c, const struct node *node, unsigned port, con
 			best = t;
 		}
 	}
-	if (best == NULL || c->n_notes == CAPTURE_NOTES_MAX)
+	if (c->n_notes == CAPTURE_NOTES_MAX)
 		return false;
 	char *copy = strdup(text);
 	if (copy == NULL)
 		return false;
 	unsigned n = c->n_notes;
 	c->notes[n] = copy;
-	c->note_interface[n] = best->interface[best->interface[0] == CAPTURE_NO_INTERFACE];
+	c->note_at[n] = simtime_max(node->now, __atomic_load_n(&c->watermark, __ATOMIC_RELAXED));
 	__atomic_store_n(&c->n_notes, n + 1, __ATOMIC_RELEASE);
-	best->note = (uint8_t)(n + 1);
+	if (best != NULL)
+		best->note = (uint8_t)(n + 1);
 	return true;
 }
 

@@ -78,8 +78,9 @@ int capture_open(
 void capture_watermark(struct capture *c, simtime_t t);
 
 // A comment for the next frame that passes `port` of `node`, or failing such a tap the nearest
-// there is (same node, else the first). Called while no node runs. Notes no frame carried stand at
-// the interface's statistics in the end. The text is copied; false when there is no room for more.
+// there is (same node, else the first). Called while no node runs. Notes that no frame carried
+// stand by themselves at the end of the file, with the time of this call. The text is copied; false
+// when there is no room for more.
 bool capture_note(struct capture *c, const struct node *node, unsigned port, const char *text);
 
 // Any time, from any thread; numbers may be a moment old while running.

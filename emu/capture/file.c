@@ -79,39 +79,33 @@ static uint64_t to_ns(simtime_t t)
 	return (uint64_t)(t / SIM_NS);
 }
 
-// Notes meant for an interface that no written frame has carried, joined by "; ".
-static void pending_notes(struct capture *c, unsigned interface, char *out, size_t bytes)
+// Notes that no written frame has carried.
+static void write_pending_notes(struct capture *c)
 {
 	unsigned n = __atomic_load_n(&c->n_notes, __ATOMIC_ACQUIRE);
 
-	out[0] = '\0';
-	for (unsigned i = 0; i < n; i++) {
-		size_t at = strlen(out);
-		if (c->note_interface[i] == interface && !(c->notes_written >> i & 1))
-			snprintf(out + at, bytes - at, "%s%s", at ? "; " : "", c->notes[i]);
-	}
+	for (unsigned i = 0; i < n; i++)
+		if (!(c->notes_written >> i & 1))
+			pcapng_event(c->file, to_ns(c->note_at[i]), c->notes[i]);
 }
 
 void capture_file_end(struct capture *c, bool last)
 {
-	char comment[CAPTURE_COMMENT_MAX];
 	struct capture_status *s = &c->status;
 
 	if (c->file == NULL)
 		return;
+	if (last)
+		write_pending_notes(c);
 	uint64_t lost = 0;
 	for (unsigned i = 0; i < c->n_rings; i++)
 		lost += __atomic_load_n(&c->rings[i].lost, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < c->n_ifs; i++) {
-		comment[0] = '\0';
-		if (last)
-			pending_notes(c, i, comment, sizeof(comment));
 		// rings are shared by interfaces: the capture's losses stand at the first one
 		pcapng_statistics(c->file, i,
 			&(struct pcapng_counts){.last_ns = to_ns(c->last_at),
 				.received = c->ifs[i].frames,
-				.dropped = i == 0 ? lost : 0,
-				.comment = comment});
+				.dropped = i == 0 ? lost : 0});
 	}
 	int err = pcapng_flush(c->file);
 	uint64_t lost_on_disk = pcapng_frames_lost(c->file);

@@ -88,7 +88,7 @@ struct capture {
 
 	// notes: appended while nothing runs, read by the writer
 	char *notes[CAPTURE_NOTES_MAX];
-	uint16_t note_interface[CAPTURE_NOTES_MAX];
+	simtime_t note_at[CAPTURE_NOTES_MAX];
 	unsigned n_notes;
 
 	// shared
@@ -108,7 +108,7 @@ struct capture {
 
 // The file or numbered file that comes next. On failure the status tells.
 void capture_file_next(struct capture *c);
-// Ends the current file with statistics; undelivered notes go there.
+// Ends the current file with statistics; in the last one undelivered notes stand by themselves.
 void capture_file_end(struct capture *c, bool last);
 // Filters, materialises, comments, writes.
 void capture_write_record(struct capture *c, const struct record *r, const char *extra);

@@ -61,7 +61,7 @@ struct capture_status {
 	uint64_t past_limit; // came after max_bytes
 	unsigned files;      // made
 	int error;           // 0 or negative errno: the capture is incomplete
-	char message[256];   // one line about the error, with the path
+	char message[128];   // what failed and why, one line, without the path
 };
 
 // Checks a filter expression. Returns 0 or -EINVAL with one line in `err`.

@@ -17,8 +17,7 @@ void capture_fail(struct capture *c, int error, const char *what)
 
 	if (s->error != 0)
 		return;
-	snprintf(s->message, sizeof(s->message), "capture %s: %s: %s%s", c->path, what,
-		strerror(-error), s->files ? "; the capture ends there" : "; nothing is captured");
+	snprintf(s->message, sizeof(s->message), "%s: %s", what, strerror(-error));
 	__atomic_store_n(&s->error, error, __ATOMIC_RELEASE);
 }
 
@@ -64,7 +63,7 @@ void capture_file_next(struct capture *c)
 	free(ifs);
 	if (err < 0) {
 		c->file = NULL;
-		capture_fail(c, err, "cannot create it");
+		capture_fail(c, err, "cannot create");
 		return;
 	}
 	c->status.files++;

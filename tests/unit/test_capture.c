@@ -458,7 +458,7 @@ static void a_full_disk_ends_the_file_and_not_the_run(void **state)
 		observe(0, OBSERVE_RX, f, i);
 	assert_int_equal(capture_close(c, &s), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
-	assert_non_null(strstr(s.message, path));
+	assert_string_equal(s.message, "cannot write: File too large");
 	assert_int_equal(s.frames + s.lost_disk, 5000);
 	assert_true(s.frames > 450 && s.frames < 600); // 600000 / (1098 + 48)
 	assert_int_equal(read_back(path).n, s.frames);
@@ -477,9 +477,7 @@ static void an_unwritable_file_is_reported_not_fatal(void **state)
 	observe(0, OBSERVE_RX, f, 1);
 	capture_watermark(c, 2);
 	assert_int_equal(capture_close(c, &s), -ENOENT);
-	assert_string_equal(s.message,
-		"capture /nonexistent/x.pcapng: cannot create it: No such file or directory; "
-		"nothing is captured");
+	assert_string_equal(s.message, "cannot create: No such file or directory");
 	free_frame(f);
 }
 

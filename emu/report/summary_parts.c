@@ -21,7 +21,7 @@ json_t *summary_text(const char *s)
 	json_t *j = json_string(s);
 	if (j != NULL)
 		return j;
-	for (; s[n] != '\0' && n < sizeof(ascii) - 1; n++)
+	for (; n < sizeof(ascii) - 1 && s[n] != '\0'; n++)
 		ascii[n] = (unsigned char)s[n] < 0x80 ? s[n] : '?';
 	ascii[n] = '\0';
 	return json_string(ascii);

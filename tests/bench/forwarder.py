@@ -32,10 +32,10 @@ deadlock: {{detect: no}}
 switches: [sw1]
 hosts:
   source:
-    address: 10.0.0.1
+    ip: 10.0.0.1
     attach: {{kind: dpdk, devargs: "net_pcap0,rx_pcap={pcap},infinite_rx=1"}}
   sink:
-    address: 10.0.0.2
+    ip: 10.0.0.2
     attach: {{kind: dpdk, devargs: "net_null0,no-rx=1"}}
 links:
   - {{ends: [sw1, source], rate: 400Gbps}}

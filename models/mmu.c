@@ -83,6 +83,8 @@ struct mmu_budget mmu_budget(
 	return b;
 }
 
+static_assert(MMU_DYNAMIC_TH_MIN + MMU_ALPHA_SHIFT >= 0, "the smallest alpha is 1 / 2^shift");
+
 static bool threshold_valid(const struct mmu_threshold *t)
 {
 	return !t->dynamic ||
@@ -136,11 +138,7 @@ static struct mmu_limit limit_of(const struct mmu *m, const struct mmu_threshold
 {
 	if (!t->dynamic)
 		return (struct mmu_limit){.fixed = cells_down(t->static_th_bytes, m->cell_bytes)};
-	return (struct mmu_limit){
-		.mask = -1,
-		.shl = (uint8_t)(t->dynamic_th > 0 ? t->dynamic_th : 0),
-		.shr = (uint8_t)(t->dynamic_th < 0 ? -t->dynamic_th : 0),
-	};
+	return (struct mmu_limit){.alpha = 1u << (MMU_ALPHA_SHIFT + t->dynamic_th)};
 }
 
 void mmu_pg_init(struct mmu_pg *pg, const struct mmu *m, const struct mmu_pg_profile *profile)

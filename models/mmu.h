@@ -64,12 +64,12 @@ struct mmu {
 	int32_t headroom_min_free;
 };
 
-// Threshold in cells: fixed + ((free & mask) << shl >> shr).
+// Threshold in cells: fixed + free * alpha. One of the two is 0.
+#define MMU_ALPHA_SHIFT 8
+
 struct mmu_limit {
 	int32_t fixed;
-	int32_t mask;
-	uint8_t shl;
-	uint8_t shr;
+	uint32_t alpha; // 2^dynamic_th << MMU_ALPHA_SHIFT, 1 .. 2^16
 };
 
 struct mmu_pg {
@@ -136,7 +136,7 @@ static inline int32_t mmu_positive(int32_t x)
 
 static inline int32_t mmu_limit_cells(const struct mmu *m, const struct mmu_limit *l)
 {
-	return l->fixed + (int32_t)(((int64_t)(m->shared_free & l->mask) << l->shl) >> l->shr);
+	return l->fixed + (int32_t)(((int64_t)m->shared_free * l->alpha) >> MMU_ALPHA_SHIFT);
 }
 
 // Cells the PG holds, headroom included.

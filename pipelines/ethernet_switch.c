@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // The Ethernet switch: what happens to a frame, stage by stage.
 //
-//	arrive:  parse -> control | local | classify -> route -> WRED -> admit -> rewrite
-//	                                                        `-> XOFF       `-> queue, or send at
-//once 	depart:  urgent (PFC, then ARP/ND replies) | schedule -> release -> WRED at dequeue ->
-//transmit
-//	                                                        `-> XON
+//	arrive: parse -> control | local | classify -> route -> WRED -> admit -> rewrite -+
+//	                                                            |                     |
+//	                                                           XOFF    queue or send -+
+//
+//	depart: urgent (PFC, then ARP/ND) | schedule -> release -> WRED at dequeue -> transmit
+//	                                                   |
+//	                                                  XON
 //
 // Store and forward: arrive is called when a frame's last bit is in. Forwarding latency is part of
 // the outgoing lane's delay, so a frame that finds its port idle is on the wire at once and arrives
@@ -131,11 +133,11 @@ static inline bool stage_admit(
 	return false;
 }
 
-static inline void stage_transmit(
-	struct ethernet_switch *s, unsigned out, struct switch_queue *q, struct frame *f)
+static inline void stage_transmit(struct ethernet_switch *s, unsigned out, struct switch_queue *q,
+	struct frame *f, uint32_t bytes)
 {
 	q->tx_frames++;
-	q->tx_bytes += frame_buffer_bytes(f);
+	q->tx_bytes += bytes;
 	if (unlikely(f->note != 0))
 		node_send_noted(&s->node, out, f, OBS_ECN, f->queue, f->note);
 	else
@@ -144,7 +146,7 @@ static inline void stage_transmit(
 
 // The frame joins its queue.
 static inline void stage_enqueue(
-	struct ethernet_switch *s, unsigned port, unsigned out, struct frame *f)
+	struct ethernet_switch *s, unsigned port, unsigned out, struct frame *f, uint32_t bytes)
 {
 	struct switch_port *p = &s->port[out];
 	struct switch_queue *q = &p->queue[f->queue];
@@ -166,7 +168,7 @@ static inline void stage_enqueue(
 
 	bool was_ready = switch_ready(p) != 0;
 	frame_queue_push(&q->fifo, f);
-	q->bytes += frame_buffer_bytes(f);
+	q->bytes += bytes;
 	p->nonempty |= (uint8_t)(1u << f->queue);
 	if (!was_ready && switch_ready(p) != 0)
 		node_want_depart(&s->node, out, s->node.now);
@@ -192,16 +194,17 @@ static void switch_arrive(struct node *n, unsigned port, struct frame *f)
 
 	struct switch_port *p = &s->port[out];
 	struct switch_queue *q = &p->queue[f->queue];
+	uint32_t bytes = frame_buffer_bytes(f);
 	f->note = 0;
-	f->cells = (uint16_t)mmu_cells(&s->mmu, frame_buffer_bytes(f));
+	f->cells = (uint16_t)mmu_cells(&s->mmu, bytes);
 	if (switch_ready(p) == 0 && !(p->paused >> f->queue & 1) && p->urgent == 0 &&
 		node_lane_idle(n, (unsigned)out) &&
 		mmu_pass(&s->mmu, &s->port[port].pg[f->pg].mmu, &q->mmu, f->cells)) {
 		stage_rewrite(p, f);
-		stage_transmit(s, (unsigned)out, q, f);
+		stage_transmit(s, (unsigned)out, q, f, bytes);
 		return;
 	}
-	stage_enqueue(s, port, (unsigned)out, f);
+	stage_enqueue(s, port, (unsigned)out, f, bytes);
 }
 
 // Takes the next frame of `queue`, gives its cells back.
@@ -245,7 +248,7 @@ static void switch_depart(struct node *n, unsigned port)
 	if (unlikely(p->marks_at_dequeue >> queue & 1) &&
 		stage_wred(s, &p->wred[queue], waiting, f, false) == WRED_MARK)
 		mark(s, port, f, waiting);
-	stage_transmit(s, port, q, f);
+	stage_transmit(s, port, q, f, waiting - q->bytes);
 	if (switch_ready(p) != 0 || p->urgent != 0)
 		node_want_depart(n, port, n->now);
 }

@@ -23,7 +23,7 @@ struct switch_queue {
 static_assert(sizeof(struct switch_queue) == 64, "one line per queue");
 
 struct switch_pg {
-	struct mmu_pg mmu;
+	alignas(64) struct mmu_pg mmu;
 	simtime_t xoff_since; // SIMTIME_NEVER when not asserted
 };
 

@@ -107,12 +107,16 @@ static inline uint8_t *ipv6_put(uint8_t *p, uint8_t tclass, uint32_t flow_label,
 // that would reach 0 (RFC 1812 5.3.1: the packet has expired). `ip` starts an IPv4 or IPv6 header.
 static inline bool ipv4_decrement_ttl(uint8_t *ip)
 {
-	uint16_t word;
+	uint16_t check;
 
 	if (ip[8] <= 1)
 		return false;
-	memcpy(&word, ip + 8, sizeof(word)); // TTL is the word's first byte: its low one here
-	ipv4_replace_word(ip, 8, (uint16_t)(word - 1));
+	// RFC 1624 equation 3 for a word that falls by one (the TTL is its low byte in machine
+	// order): HC' = HC + 1, ones' complement, never -0. Once per packet and hop, so spelt out.
+	ip[8]--;
+	memcpy(&check, ip + 10, sizeof(check));
+	check = (uint16_t)(check + 1 + (check + 1 >= 0xffff));
+	memcpy(ip + 10, &check, sizeof(check));
 	return true;
 }
 

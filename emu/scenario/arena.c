@@ -78,16 +78,15 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
+	char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
-	int len = vsnprintf(NULL, 0, fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	va_end(ap);
-
-	char *s = arena_alloc(a, (size_t)(len > 0 ? len : 0) + 1);
-	va_start(ap, fmt);
-	vsnprintf(s, (size_t)len + 1, fmt, ap);
-	va_end(ap);
+	char *s = arena_strdup(a, must(text));
+	free(text);
 	return s;
 }
 

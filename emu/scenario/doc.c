@@ -27,10 +27,16 @@ static void error_at(struct reader *r, yaml_mark_t m, const char *problem)
 	diag_pos(r->d, r->src, line_of(r, m), m.column + 1, "%s", problem);
 }
 
-// ---- libyaml document -> tree
-// --------------------------------------------------------------------
+// ---- libyaml document -> tree -----------------------------------------------------------------
 
-static struct ynode *expand(struct reader *r, int id, struct ynode *parent, unsigned depth);
+// Where in its parent a node stands, known before its children so that messages about them have it.
+struct place {
+	struct ynode *parent;
+	const char *name; // key, NULL in a list
+	uint32_t index;
+};
+
+static struct ynode *expand(struct reader *r, int id, struct place at, unsigned depth);
 
 static struct ynode *expand_scalar(struct reader *r, yaml_node_t *y, struct ynode *n)
 {
@@ -54,10 +60,10 @@ static struct ynode *expand_list(struct reader *r, yaml_node_t *y, struct ynode 
 	n->kind = Y_LIST;
 	n->items = arena_alloc(r->a, count * sizeof(*n->items));
 	for (size_t i = 0; i < count; i++) {
-		struct ynode *item = expand(r, y->data.sequence.items.start[i], n, depth);
+		struct place at = {.parent = n, .index = (uint32_t)i};
+		struct ynode *item = expand(r, y->data.sequence.items.start[i], at, depth);
 		if (item == NULL)
 			return NULL;
-		item->index = (uint32_t)i;
 		n->items[n->n++] = item;
 	}
 	return n;
@@ -98,7 +104,8 @@ static struct ynode *expand_map(struct reader *r, yaml_node_t *y, struct ynode *
 	n->pairs = arena_alloc(r->a, count * sizeof(*n->pairs));
 	for (size_t i = 0; i < count; i++) {
 		yaml_node_pair_t *p = &y->data.mapping.pairs.start[i];
-		struct ynode *key = expand(r, p->key, n, depth);
+		struct place at = {.parent = n};
+		struct ynode *key = expand(r, p->key, at, depth);
 		if (key == NULL)
 			return NULL;
 		if (key->kind != Y_SCALAR) {
@@ -106,17 +113,16 @@ static struct ynode *expand_map(struct reader *r, yaml_node_t *y, struct ynode *
 				"a key is %s, expected a plain word", ynode_kind_name(key));
 			return NULL;
 		}
-		key->name = key->text;
-		struct ynode *value = expand(r, p->value, n, depth);
+		key->name = at.name = key->text;
+		struct ynode *value = expand(r, p->value, at, depth);
 		if (value == NULL)
 			return NULL;
-		value->name = key->text;
 		n->pairs[n->n++] = (struct ypair){.key = key, .value = value};
 	}
 	return check_duplicates(r, n) ? n : NULL;
 }
 
-static struct ynode *expand(struct reader *r, int id, struct ynode *parent, unsigned depth)
+static struct ynode *expand(struct reader *r, int id, struct place at, unsigned depth)
 {
 	yaml_node_t *y = yaml_document_get_node(r->doc, id);
 
@@ -137,7 +143,9 @@ static struct ynode *expand(struct reader *r, int id, struct ynode *parent, unsi
 	*n = (struct ynode){.src = r->src,
 		.line = line_of(r, y->start_mark),
 		.col = (uint32_t)y->start_mark.column + 1,
-		.parent = parent};
+		.parent = at.parent,
+		.name = at.name,
+		.index = at.index};
 	r->open[id] = true;
 	if (y->type == YAML_SCALAR_NODE)
 		n = expand_scalar(r, y, n);
@@ -188,7 +196,7 @@ static struct ynode *read_document(struct reader *r, yaml_parser_t *p, const cha
 		*root = (struct ynode){.kind = Y_MAP, .src = r->src, .line = 1, .col = 1};
 	} else {
 		r->open = arena_alloc(r->a, count + 1);
-		root = expand(r, 1, NULL, 0);
+		root = expand(r, 1, (struct place){0}, 0);
 	}
 	yaml_document_delete(&doc);
 	if (root == NULL || count == 0)
@@ -227,6 +235,20 @@ static struct ynode *parse(
 	return root;
 }
 
+struct ynode *doc_parse_value(struct arena *a, struct diag *d, const char *src, const char *text)
+{
+	struct ynode *value = parse(a, d, src, true, text, strlen(text));
+
+	if (value != NULL && text[0] == '\0') { // an empty text parses as an empty map
+		value->kind = Y_SCALAR;
+		value->plain = true;
+		value->text = "";
+	}
+	if (value != NULL)
+		value->line = 0;
+	return value;
+}
+
 struct ynode *doc_parse(
 	struct arena *a, struct diag *d, const char *file, const char *text, size_t len)
 {
@@ -240,8 +262,7 @@ struct ynode *doc_parse(
 	return root;
 }
 
-// ---- access
-// --------------------------------------------------------------------------------------
+// ---- access -----------------------------------------------------------------------------------
 
 struct ynode *ynode_get(const struct ynode *map, const char *key)
 {
@@ -290,128 +311,4 @@ void ynode_path(const struct ynode *n, char *buf, size_t len)
 					: snprintf(buf + used, len - used, "[%u]", c->index);
 		used += (size_t)w;
 	}
-}
-
-// ---- --set
-// ---------------------------------------------------------------------------------------
-
-struct step {
-	const char *name; // NULL: index
-	unsigned long index;
-};
-
-// Cuts "a.b[2].c" into steps. Returns their number, 0 on a malformed path.
-static size_t split_path(
-	struct arena *a, const char *path, size_t len, struct step *steps, size_t max)
-{
-	const char *c = path, *end = path + len;
-	size_t n = 0;
-
-	while (c < end) {
-		if (n == max)
-			return 0;
-		if (*c == '[') {
-			char *after;
-			if (c[1] < '0' || c[1] > '9')
-				return 0;
-			steps[n++] = (struct step){.index = strtoul(c + 1, &after, 10)};
-			if (*after != ']')
-				return 0;
-			c = after + 1;
-			if (c < end && *c != '[' && *c != '.')
-				return 0;
-		} else {
-			size_t w = strcspn(c, ".[=");
-			if (w == 0)
-				return 0;
-			steps[n++] = (struct step){.name = arena_strndup(a, c, w)};
-			c += w;
-		}
-		if (c < end && *c == '.' && ++c == end)
-			return 0;
-	}
-	return n;
-}
-
-// The slot that holds child `s` of `n`, created empty in a map; NULL after an error.
-static struct ynode **descend(
-	struct arena *a, struct diag *d, struct ynode *n, const struct step *s, const char *src)
-{
-	if (ynode_is_null(n)) { // `sw1:` without a value
-		n->kind = Y_MAP;
-		n->n = 0;
-	}
-	if (s->name == NULL) {
-		if (n->kind == Y_LIST && s->index < n->n)
-			return &n->items[s->index];
-		diag_pos(d, src, 0, 0, "no element [%lu], the list has %u", s->index,
-			n->kind == Y_LIST ? n->n : 0);
-		return NULL;
-	}
-	if (n->kind != Y_MAP) {
-		diag_pos(d, src, 0, 0, "'%s' is below %s, expected a mapping", s->name,
-			ynode_kind_name(n));
-		return NULL;
-	}
-	for (uint32_t i = 0; i < n->n; i++)
-		if (strcmp(n->pairs[i].key->text, s->name) == 0)
-			return &n->pairs[i].value;
-
-	struct ynode *pair = arena_alloc(a, 2 * sizeof(*pair));
-	pair[0] = (struct ynode){.kind = Y_SCALAR,
-		.plain = true,
-		.src = src,
-		.text = s->name,
-		.name = s->name,
-		.parent = n};
-	pair[1] = (struct ynode){.kind = Y_MAP, .src = src, .name = s->name, .parent = n};
-	struct ypair *pairs = arena_alloc(a, (n->n + 1) * sizeof(*pairs));
-	if (n->n != 0)
-		memcpy(pairs, n->pairs, n->n * sizeof(*pairs));
-	pairs[n->n] = (struct ypair){.key = &pair[0], .value = &pair[1]};
-	n->pairs = pairs;
-	return &n->pairs[n->n++].value;
-}
-
-bool doc_set(struct arena *a, struct diag *d, struct ynode *root, const char *assignment)
-{
-	struct step steps[DOC_DEPTH_MAX / 2];
-	const char *eq = strchr(assignment, '=');
-	const char *src = arena_printf(a, "--set %.200s", assignment);
-
-	if (eq == NULL || eq == assignment) {
-		diag_pos(d, src, 0, 0, "expected path=value such as defaults.link.rate=40Gbps");
-		return false;
-	}
-	size_t n = split_path(
-		a, assignment, (size_t)(eq - assignment), steps, sizeof(steps) / sizeof(steps[0]));
-	if (n == 0 || steps[0].name == NULL) {
-		diag_pos(d, src, 0, 0, "malformed path, expected names and [index] joined by dots");
-		return false;
-	}
-	struct ynode *value = parse(a, d, src, true, eq + 1, strlen(eq + 1));
-	if (value == NULL)
-		return false;
-	if (eq[1] == '\0') { // an empty text parses as an empty map
-		value->kind = Y_SCALAR;
-		value->plain = true;
-		value->text = "";
-	}
-	value->line = 0;
-
-	struct ynode *parent = root;
-	for (size_t i = 0; i < n; i++) {
-		struct ynode **slot = descend(a, d, parent, &steps[i], src);
-		if (slot == NULL)
-			return false;
-		if (i + 1 < n) {
-			parent = *slot;
-			continue;
-		}
-		value->parent = parent;
-		value->name = (*slot)->name;
-		value->index = (*slot)->index;
-		*slot = value;
-	}
-	return true;
 }

@@ -43,6 +43,9 @@ struct ynode {
 struct ynode *doc_parse(
 	struct arena *a, struct diag *d, const char *file, const char *text, size_t len);
 
+// Parses the value of a --set; its nodes have line 0.
+struct ynode *doc_parse_value(struct arena *a, struct diag *d, const char *src, const char *text);
+
 // Value of a key, NULL if absent; and the node of the key itself.
 struct ynode *ynode_get(const struct ynode *map, const char *key);
 struct ynode *ynode_key_node(const struct ynode *map, const char *key);

@@ -60,7 +60,7 @@
 
 // clang-format off
 
-// ---- fabric --------------------------------------------------------------------------------------
+// ---- fabric -----------------------------------------------------------------------------------
 
 
 #define LINK_PROPS                                                                                 \
@@ -99,7 +99,7 @@ SECTION(sec_switch, "switches.NAME",
 	NUM(struct switch_in, sw.ecmp_seed, "ecmp_seed", Q_COUNT, "auto", 0, INT64_MAX,
 		"seed of its ECMP hash; auto: a different one per switch", AUTO));
 
-// ---- QoS -----------------------------------------------------------------------------------------
+// ---- QoS --------------------------------------------------------------------------------------
 
 static const struct word trusts[] = {{"dscp", SC_TRUST_DSCP}, {"pcp", SC_TRUST_PCP}, {NULL, 0}};
 static const struct word scheds[] = {{"STRICT", SC_SCHED_STRICT}, {"DWRR", SC_SCHED_DWRR}, {NULL, 0}};
@@ -169,7 +169,7 @@ SECTION(sec_qos, "qos.NAME",
 	CUSTOM(read_pgs, "pg", NULL, "{N: section}", "ingress priority groups, see qos.NAME.pg.N"),
 	CUSTOM(read_queues, "queue", NULL, "{N: section}", "egress queues, see qos.NAME.queue.N"));
 
-// ---- hosts ---------------------------------------------------------------------------------------
+// ---- hosts ------------------------------------------------------------------------------------
 
 static const struct word kinds[] = {{"vhost-user", SC_ATTACH_VHOST_USER}, {"tap", SC_ATTACH_TAP},
 	{"netdev", SC_ATTACH_NETDEV}, {"netns", SC_ATTACH_NETNS}, {"dpdk", SC_ATTACH_DPDK},
@@ -252,7 +252,7 @@ SECTION(sec_host, "hosts.NAME",
 	CUSTOM(read_attach, "attach", NULL, "section", "a real endpoint, see hosts.NAME.attach"),
 	CUSTOM(read_replay, "replay", NULL, "section", "a capture, see hosts.NAME.replay"));
 
-// ---- topology ------------------------------------------------------------------------------------
+// ---- topology ---------------------------------------------------------------------------------
 
 #define TIERS                                                                                      \
 	SUB(struct topo_in, host_link, "host_link", sec_link_props, "links of hosts (as defaults.link)")
@@ -302,7 +302,7 @@ SECTION(sec_route, "routing[]",
 	NODE(struct route_in, path, "path", NULL, "[switch, switch, ...]",
 		"instead of switch and via: each forwards to the next"));
 
-// ---- workloads, timeline -------------------------------------------------------------------------
+// ---- workloads, timeline ----------------------------------------------------------------------
 
 static const struct word types[] = {{"flow", WORK_FLOW}, {"incast", WORK_INCAST},
 	{"permutation", WORK_PERMUTATION}, {"all_to_all", WORK_ALL_TO_ALL}, {NULL, 0}};
@@ -389,7 +389,7 @@ SECTION(sec_capture, "captures[]", "A pcapng file with what passes at some ports
 	NUM(struct capture_in, c.ring, "ring", Q_COUNT, "0", 0, 1000,
 		"files kept, the oldest is replaced; 0: stop at max_size"));
 
-// ---- the whole -----------------------------------------------------------------------------------
+// ---- the whole --------------------------------------------------------------------------------
 
 static const struct word clocks[] = {{"virtual", SC_CLOCK_VIRTUAL}, {"wall", SC_CLOCK_WALL}, {NULL, 0}};
 static const struct word polls[] = {{"adaptive", SC_POLL_ADAPTIVE}, {"busy", SC_POLL_BUSY}, {NULL, 0}};

@@ -43,8 +43,7 @@ void qos_azure(struct qos_in *q)
 	}
 }
 
-// ---- sets of numbers
-// -----------------------------------------------------------------------------
+// ---- sets of numbers --------------------------------------------------------------------------
 
 static bool bad_set(struct loader *l, const struct ynode *v, const char *text, unsigned limit)
 {
@@ -114,8 +113,7 @@ bool read_prio_mask(struct loader *l, struct ynode *v, uint8_t *mask)
 	return true;
 }
 
-// ---- maps
-// ----------------------------------------------------------------------------------------
+// ---- maps -------------------------------------------------------------------------------------
 
 static bool read_map(struct loader *l, const struct ynode *v, uint8_t *map, unsigned limit)
 {
@@ -178,8 +176,7 @@ bool read_pfc_enable(struct loader *l, struct ynode *v, void *object)
 	return true;
 }
 
-// ---- priority groups and queues
-// ------------------------------------------------------------------
+// ---- priority groups and queues ---------------------------------------------------------------
 
 static bool read_dynamic(struct loader *l, struct ynode *v, bool *dynamic, int *th)
 {
@@ -305,8 +302,7 @@ bool read_queues(struct loader *l, struct ynode *v, void *object)
 	return for_each_number(l, v, &sec_queue, (char *)q->q.queue, sizeof(q->q.queue[0]));
 }
 
-// ---- profiles
-// ------------------------------------------------------------------------------------
+// ---- profiles ---------------------------------------------------------------------------------
 
 static bool finish_pg(struct loader *l, const struct ynode *at, struct qos_in *q, unsigned p)
 {

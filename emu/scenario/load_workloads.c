@@ -9,7 +9,7 @@
 #define BYTES_DEFAULT (1 << 20)
 #define BYTES_MAX     (INT64_C(1) << 31) // longest RDMA message
 
-// ---- reachability: connected parts of the fabric, hosts do not forward -------------------------
+// ---- reachability: connected parts of the fabric, hosts do not forward ------------------------
 
 static uint32_t root_of(uint32_t *up, uint32_t i)
 {
@@ -45,8 +45,7 @@ static bool reachable(struct loader *l, uint32_t from, uint32_t to)
 	return root_of(l->part, pa) == root_of(l->part, pb);
 }
 
-// ---- flows
-// ---------------------------------------------------------------------------------------
+// ---- flows ------------------------------------------------------------------------------------
 
 struct work {
 	struct loader *l;
@@ -135,8 +134,7 @@ static bool add_flow(struct work *w, uint32_t src, uint32_t dst, const char *nam
 	return true;
 }
 
-// ---- generators
-// ----------------------------------------------------------------------------------
+// ---- generators -------------------------------------------------------------------------------
 
 struct endpoint_list {
 	uint32_t *of;
@@ -286,8 +284,7 @@ static bool make_all_to_all(struct work *w)
 	return true;
 }
 
-// ---- entries
-// -------------------------------------------------------------------------------------
+// ---- entries ----------------------------------------------------------------------------------
 
 // Keys that mean nothing for the type are mistakes.
 static bool check_keys(struct work *w)

@@ -23,7 +23,7 @@
 #define NAME_LEN_MAX 31u // NODE_NAME_MAX - 1
 #define EVENTS_MAX   100000u
 
-// ---- objects of the key table that differ from the resolved ones -------------------------------
+// ---- objects of the key table that differ from the resolved ones ------------------------------
 
 struct pg_in {
 	struct sc_pg pg;
@@ -160,8 +160,7 @@ struct top {
 		*events, *captures, *expect;
 };
 
-// ---- the key table (keys.c)
-// ----------------------------------------------------------------------
+// ---- the key table (keys.c) -------------------------------------------------------------------
 
 extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, sec_wred, sec_switch,
 	sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology, sec_star,
@@ -174,8 +173,7 @@ struct top_in {
 	struct top top;
 };
 
-// ---- parts
-// ---------------------------------------------------------------------------------------
+// ---- parts ------------------------------------------------------------------------------------
 
 bool load_qos(struct loader *l, struct ynode *qos);           // load_qos.c
 void qos_azure(struct qos_in *q);                             // SONiC's AZURE maps
@@ -220,8 +218,7 @@ bool read_queue_dynamic_th(struct loader *l, struct ynode *v, void *object);
 bool read_queue_static_th(struct loader *l, struct ynode *v, void *object);
 bool read_wred(struct loader *l, struct ynode *v, void *object);
 
-// ---- references (refs.c)
-// -------------------------------------------------------------------------
+// ---- references (refs.c) ----------------------------------------------------------------------
 
 // Each reports and returns SC_NONE / false when the name is unknown or of the wrong kind.
 uint32_t ref_node(struct loader *l, const struct ynode *v);

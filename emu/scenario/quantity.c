@@ -107,8 +107,8 @@ static const char *parse_probability(const char *text, int64_t *value)
 {
 	char *end;
 
-	if (!isdigit((unsigned char)*text) && *text != '.')
-		return "is not a number";
+	if ((!isdigit((unsigned char)*text) && *text != '.') || strpbrk(text, "xX") != NULL)
+		return "is not a number"; // strtod would take inf, nan, hexadecimal
 	double p = strtod(text, &end);
 	if (*end == '%') {
 		p /= 100;

@@ -31,7 +31,7 @@ struct sc_pos {
 	uint32_t col;
 };
 
-// ---- switches ----------------------------------------------------------------------------------
+// ---- switches ---------------------------------------------------------------------------------
 
 enum sc_trust { SC_TRUST_DSCP, SC_TRUST_PCP };
 
@@ -93,7 +93,7 @@ struct sc_switch {
 	uint64_t ecmp_seed; // different per switch by default, so that hashing is not polarised
 };
 
-// ---- hosts -------------------------------------------------------------------------------------
+// ---- hosts ------------------------------------------------------------------------------------
 
 enum sc_host_kind { SC_HOST_NIC, SC_HOST_REPLAY, SC_HOST_ATTACH };
 
@@ -174,7 +174,7 @@ struct sc_host {
 	uint32_t first_endpoint; // its ports' endpoints are consecutive, one per port
 };
 
-// ---- topology ----------------------------------------------------------------------------------
+// ---- topology ---------------------------------------------------------------------------------
 
 struct sc_port {
 	const char *name;  // "eth0"; unique in its node
@@ -231,7 +231,7 @@ struct sc_route {
 	struct sc_pos pos;
 };
 
-// ---- workloads, timeline -----------------------------------------------------------------------
+// ---- workloads, timeline ----------------------------------------------------------------------
 
 enum sc_op { SC_OP_WRITE, SC_OP_SEND };
 
@@ -322,7 +322,7 @@ struct sc_expect {
 	struct sc_pos pos;
 };
 
-// ---- the whole ---------------------------------------------------------------------------------
+// ---- the whole --------------------------------------------------------------------------------
 
 enum sc_clock { SC_CLOCK_VIRTUAL, SC_CLOCK_WALL };
 enum sc_poll { SC_POLL_ADAPTIVE, SC_POLL_BUSY };

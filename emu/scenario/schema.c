@@ -7,8 +7,7 @@
 
 #include "emu/scenario/loader.h"
 
-// ---- storing
-// -------------------------------------------------------------------------------------
+// ---- storing ----------------------------------------------------------------------------------
 
 static void store(const struct key *k, void *object, int64_t value)
 {
@@ -98,8 +97,7 @@ void schema_defaults(const struct section *s, void *object)
 	}
 }
 
-// ---- reading
-// -------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------
 
 bool schema_bool(struct loader *l, const struct ynode *v, bool *out)
 {
@@ -300,8 +298,7 @@ bool schema_require(struct loader *l, const struct section *s, const struct ynod
 	return ok;
 }
 
-// ---- help
-// ----------------------------------------------------------------------------------------
+// ---- help -------------------------------------------------------------------------------------
 
 static void print_range(const struct key *k, FILE *out)
 {

@@ -53,8 +53,7 @@ static void print_threshold(const struct mmu_threshold *th, FILE *out)
 		fprintf(out, "free/%u", 1u << -th->dynamic_th);
 }
 
-// ---- switches
-// ------------------------------------------------------------------------------------
+// ---- switches ---------------------------------------------------------------------------------
 
 static void print_port(const struct scenario *s, uint32_t node, uint16_t port, FILE *out)
 {
@@ -167,8 +166,7 @@ static void print_qos(const struct sc_qos *q, FILE *out)
 	}
 }
 
-// ---- hosts, flows, the rest
-// ----------------------------------------------------------------------
+// ---- hosts, flows, the rest -------------------------------------------------------------------
 
 static void print_host(const struct scenario *s, const struct sc_host *h, FILE *out)
 {

@@ -32,10 +32,8 @@
 #include "pcap/build.h"
 #include "pipelines/ethernet_switch_state.h"
 
-static inline void stage_classify(struct ethernet_switch *s, unsigned port, struct frame *f)
+static inline void stage_classify(const struct qos_map *m, struct port_counters *c, struct frame *f)
 {
-	const struct qos_map *m = s->port[port].qos;
-	struct port_counters *c = s->node.ports[port].ctr;
 	const uint8_t *data = frame_data(f);
 	uint8_t tos = f->flags & FRAME_F_IPV6 ? ip_tos(data + f->l3_off) : data[f->l3_off + 1];
 	uint8_t tc = m->dscp_to_tc[tos >> 2];
@@ -52,8 +50,9 @@ static inline void stage_classify(struct ethernet_switch *s, unsigned port, stru
 		c->ce_seen[tc]++;
 }
 
-// Output port of the frame, or -1: dropped and gone.
-static inline int stage_route(struct ethernet_switch *s, unsigned port, struct frame *f)
+// Output port of the frame and its index, or NULL: dropped and gone.
+static inline struct switch_port *stage_route(
+	struct ethernet_switch *s, unsigned port, struct frame *f, unsigned *index)
 {
 	int out = ecmp_port(&s->ecmp, f->dst, f->flow_hash);
 	const uint8_t *ip = frame_data(f) + f->l3_off;
@@ -61,17 +60,19 @@ static inline int stage_route(struct ethernet_switch *s, unsigned port, struct f
 
 	if (unlikely(out < 0)) {
 		switch_drop_unroutable(s, port, f);
-		return -1;
+		return NULL;
 	}
 	if (unlikely(ttl <= 1)) {
 		node_drop(&s->node, port, f, DROP_TTL_EXPIRED);
-		return -1;
+		return NULL;
 	}
-	if (unlikely(f->len - f->l3_off > s->port[out].mtu)) {
+	struct switch_port *p = &s->port[out];
+	if (unlikely(f->len - f->l3_off > p->mtu)) {
 		node_drop(&s->node, port, f, DROP_MTU_EXCEEDED);
-		return -1;
+		return NULL;
 	}
-	return out;
+	*index = (unsigned)out;
+	return p;
 }
 
 // TTL and MACs of the next hop.
@@ -111,10 +112,9 @@ static void mark(struct ethernet_switch *s, unsigned out, struct frame *f, uint3
 }
 
 // Charges the frame to the buffer. False: dropped and gone.
-static inline bool stage_admit(
-	struct ethernet_switch *s, unsigned port, struct switch_queue *q, struct frame *f)
+static inline bool stage_admit(struct ethernet_switch *s, unsigned port, struct switch_pg *pg,
+	struct switch_queue *q, struct frame *f)
 {
-	struct switch_pg *pg = &s->port[port].pg[f->pg];
 	enum mmu_verdict v = mmu_admit(&s->mmu, &pg->mmu, &q->mmu, f->cells);
 
 	if (likely(v == MMU_ADMIT))
@@ -144,34 +144,49 @@ static inline void stage_transmit(struct ethernet_switch *s, unsigned out, struc
 		node_send(&s->node, out, f);
 }
 
+// What a frame's way through the switch consists of.
+struct way {
+	unsigned in, out;
+	struct switch_port *to;
+	struct switch_pg *pg;
+	struct switch_queue *q;
+};
+
 // The frame joins its queue.
 static inline void stage_enqueue(
-	struct ethernet_switch *s, unsigned port, unsigned out, struct frame *f, uint32_t bytes)
+	struct ethernet_switch *s, const struct way *w, struct frame *f, uint32_t bytes)
 {
-	struct switch_port *p = &s->port[out];
-	struct switch_queue *q = &p->queue[f->queue];
+	struct switch_port *p = w->to;
+	struct switch_queue *q = w->q;
 	enum wred_action action = WRED_PASS;
 
 	if (unlikely(q->bytes > q->mark_above)) {
-		action = stage_wred(
-			s, &p->wred[f->queue], q->bytes, f, !s->port[port].pg[f->pg].mmu.lossless);
+		action = stage_wred(s, &p->wred[f->queue], q->bytes, f, !w->pg->mmu.lossless);
 		if (action == WRED_DROP) {
-			node_drop(&s->node, port, f, DROP_WRED);
+			node_drop(&s->node, w->in, f, DROP_WRED);
 			return;
 		}
 	}
-	if (!stage_admit(s, port, q, f))
+	if (!stage_admit(s, w->in, w->pg, q, f))
 		return;
 	stage_rewrite(p, f);
-	if (action == WRED_MARK)
-		mark(s, out, f, q->bytes);
+	if (unlikely(action == WRED_MARK))
+		mark(s, w->out, f, q->bytes);
 
 	bool was_ready = switch_ready(p) != 0;
 	frame_queue_push(&q->fifo, f);
 	q->bytes += bytes;
 	p->nonempty |= (uint8_t)(1u << f->queue);
 	if (!was_ready && switch_ready(p) != 0)
-		node_want_depart(&s->node, out, s->node.now);
+		node_want_depart(&s->node, w->out, s->node.now);
+}
+
+// Nothing is ahead of a frame for `queue` on this port.
+static inline bool port_is_free(
+	const struct ethernet_switch *s, const struct way *w, unsigned queue)
+{
+	return switch_ready(w->to) == 0 && !(w->to->paused >> queue & 1) && w->to->urgent == 0 &&
+	       node_lane_idle(&s->node, w->out);
 }
 
 static void switch_arrive(struct node *n, unsigned port, struct frame *f)
@@ -187,24 +202,25 @@ static void switch_arrive(struct node *n, unsigned port, struct frame *f)
 			switch_local(s, port, f);
 		return;
 	}
-	stage_classify(s, port, f);
-	int out = stage_route(s, port, f);
-	if (unlikely(out < 0))
+	struct switch_port *from = &s->port[port];
+	struct way w = {.in = port};
+	stage_classify(from->qos, n->ports[port].ctr, f);
+	w.to = stage_route(s, port, f, &w.out);
+	if (unlikely(w.to == NULL))
 		return;
 
-	struct switch_port *p = &s->port[out];
-	struct switch_queue *q = &p->queue[f->queue];
 	uint32_t bytes = frame_buffer_bytes(f);
+	int32_t cells = mmu_cells(&s->mmu, bytes);
+	w.pg = &from->pg[f->pg];
+	w.q = &w.to->queue[f->queue];
 	f->note = 0;
-	f->cells = (uint16_t)mmu_cells(&s->mmu, bytes);
-	if (switch_ready(p) == 0 && !(p->paused >> f->queue & 1) && p->urgent == 0 &&
-		node_lane_idle(n, (unsigned)out) &&
-		mmu_pass(&s->mmu, &s->port[port].pg[f->pg].mmu, &q->mmu, f->cells)) {
-		stage_rewrite(p, f);
-		stage_transmit(s, (unsigned)out, q, f, bytes);
+	f->cells = (uint16_t)cells;
+	if (port_is_free(s, &w, f->queue) && mmu_pass(&s->mmu, &w.pg->mmu, &w.q->mmu, cells)) {
+		stage_rewrite(w.to, f);
+		stage_transmit(s, w.out, w.q, f, bytes);
 		return;
 	}
-	stage_enqueue(s, port, (unsigned)out, f, bytes);
+	stage_enqueue(s, &w, f, bytes);
 }
 
 // Takes the next frame of `queue`, gives its cells back.

@@ -16,6 +16,7 @@ struct seen {
 	simtime_t at; // last bit
 	enum rig_side from;
 	uint32_t flow;
+	uint64_t pos; // of the payload in the flow's stream
 	uint8_t tc;
 	bool hash_ok, offsets_ok, icrc_ok, payload_ok;
 };
@@ -33,6 +34,7 @@ static inline bool record(struct rig *r, enum rig_side from, struct frame *f)
 	s->at = r->tap.now;
 	s->from = from;
 	s->flow = f->flow;
+	s->pos = f->payload_pos;
 	s->tc = f->tc;
 	s->hash_ok = pkt_flow_hash(&s->p) == f->flow_hash;
 	s->offsets_ok = s->p.l3_off == f->l3_off && s->p.l4_off == f->l4_off &&

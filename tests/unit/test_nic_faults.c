@@ -200,6 +200,8 @@ static void a_link_that_comes_back_carries_on(void **state)
 		r->lane[i].up = false;
 	r->nic[0]->ops->link(r->nic[0], 0, false);
 	rig_run(r, 10 * SIM_US);
+	// Nothing was sent into the dead link.
+	assert_int_equal(r->nic[0]->ports[0].ctr->drops[DROP_LINK_DOWN], 0);
 	for (unsigned i = 0; i < 2; i++)
 		r->lane[i].up = true;
 	r->nic[0]->ops->link(r->nic[0], 0, true);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "nic_seen.h"
+#include "pipelines/nic_internal.h"
 
 // Without a tap: FIRST 14 + 20 + 8 + 12 + 16 + 1024 + 4 + FCS 4 + preamble and gap 20 = 1122 bytes
 // on the wire, MIDDLE and LAST 1106, an ACK 86; 80 ps each.
@@ -65,6 +66,14 @@ static void two_flows_share_the_line_packet_by_packet(void **state)
 	assert_int_equal(res.bytes, 2 * 20 * 1024);
 	assert_int_equal(res.delivered_bytes, res.bytes);
 	assert_int_equal(res.delivered_messages, 2);
+	// The second queue pair's stream follows the first's.
+	uint64_t first[2];
+	unsigned n = 0;
+	for (unsigned i = 0; n < 2; i++)
+		if (nth(RIG_A, i)->flow == 1 && nth(RIG_A, i)->p.opcode == ROCE_WRITE_FIRST)
+			first[n++] = nth(RIG_A, i)->pos;
+	assert_int_equal(first[0], 0);
+	assert_int_equal(first[1], 20 * 1024);
 	end(r);
 }
 
@@ -136,9 +145,12 @@ static void a_rate_spaces_packets_exactly(void **state)
 	struct nic_flow_config flow = rig_flow(0, 100 * 1024);
 
 	flow.rate_bps = UINT64_C(10000000000); // 8192 bits at 10 Gb/s: 819,200 ps
+	flow.start = 7 * SIM_US;
 	add(r, &flow);
 	rig_start(r);
 	rig_run(r, SIM_MS);
+	// First bits are what the rate spaces: FIRST is longer than MIDDLE.
+	assert_int_equal(nth(RIG_A, 1)->at - nth(RIG_A, 0)->at, 819200 + MIDDLE_PS - FIRST_PS);
 	for (unsigned i = 2; i < 100; i++) // frames of equal length
 		assert_int_equal(nth(RIG_A, i)->at - nth(RIG_A, i - 1)->at, 819200);
 	end(r);
@@ -159,6 +171,34 @@ static void an_odd_rate_is_exact_in_the_long_run(void **state)
 	simtime_t took = nth(RIG_A, 600)->at - nth(RIG_A, 0)->at;
 	// byte_time_fp() is off by less than 2^-17 ps per byte: 4.7 ps in 614,400 bytes.
 	assert_in_range(took, 1638400000 - 5, 1638400000 + 5);
+	end(r);
+}
+
+static void a_rate_is_kept_however_busy_the_line_is(void **state)
+{
+	struct nic_config cfg = nic_config_default();
+	struct rig *r = tapped(&cfg);
+	struct nic_flow_config flow = rig_flow(0, 50 * 1024);
+
+	flow.rate_bps = UINT64_C(10000000000);
+	add(r, &flow);
+	flow.flow = 1; // as fast as it can for more than 50 x 819.2 ns
+	flow.message_bytes = 500 * 1024;
+	flow.rate_bps = 0;
+	add(r, &flow);
+	rig_start(r);
+	rig_run(r, SIM_MS);
+	simtime_t first = 0;
+	for (unsigned i = 0, k = 0; k < 50; i++) {
+		const struct seen *s = nth(RIG_A, i);
+		if (s->flow != 0)
+			continue;
+		// Each packet leaves on schedule, or behind the frame on the line and one more of
+		// the other flow's; being late once does not delay the next.
+		first = k == 0 ? s->at + MIDDLE_PS - FIRST_PS : first;
+		assert_in_range(s->at - first - k * 819200, 0, 2 * FIRST_PS);
+		k++;
+	}
 	end(r);
 }
 
@@ -246,6 +286,18 @@ static void a_flow_may_join_two_ports_of_one_nic(void **state)
 	char why[200];
 	assert_true(n->ops->check(n, false, why, sizeof(why)));
 	assert_int_equal(n->created, n->delivered);
+
+	// A queue pair listens on its own port only: the first one sends from port 0.
+	struct frame *f = node_new_frame(n, 1);
+	uint8_t *bth = frame_data(f) + 34 + UDP_HEADER_BYTES;
+	bth_put(bth, 0x04, 0, 0, nic_of(n)->qps[0].qpn, true, 0);
+	f->flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE;
+	f->dst = ports[1].endpoint;
+	f->l3_off = 14;
+	f->l4_off = 34;
+	f->opcode = 0x04;
+	n->ops->arrive(n, 1, f);
+	assert_int_equal(n->ports[1].ctr->drops[DROP_NO_QP], 1);
 	lane_fini(&lane[0]);
 	lane_fini(&lane[1]);
 	nic_destroy(n);
@@ -359,6 +411,7 @@ int main(void)
 		cmocka_unit_test(acknowledgements_are_coalesced_as_configured),
 		cmocka_unit_test(a_rate_spaces_packets_exactly),
 		cmocka_unit_test(an_odd_rate_is_exact_in_the_long_run),
+		cmocka_unit_test(a_rate_is_kept_however_busy_the_line_is),
 		cmocka_unit_test(two_paced_queue_pairs_share_the_rate),
 		cmocka_unit_test(a_stopped_endless_flow_goes_on_when_started_again),
 		cmocka_unit_test(a_flow_may_join_two_ports_of_one_nic),

@@ -164,6 +164,20 @@ static void acknowledgements_are_asked_for_every_nth_packet(void **state)
 		assert_int_equal(send(&q, 0).ack_req, asked[i]);
 }
 
+static void the_count_to_the_next_request_starts_again_with_a_repetition(void **state)
+{
+	struct rc_config cfg = config();
+
+	cfg.message_bytes = 100 * 1024;
+	cfg.ack_every = 3;
+	struct rc_requester q = started(cfg);
+	send_n(&q, 0, 2);
+	rc_timeout(&q, TIMEOUT);
+	assert_false(send(&q, TIMEOUT).ack_req);
+	assert_false(send(&q, TIMEOUT).ack_req);
+	assert_true(send(&q, TIMEOUT).ack_req);
+}
+
 static void a_full_window_asks_for_its_acknowledgement(void **state)
 {
 	struct rc_config cfg = config();
@@ -418,6 +432,7 @@ int main(void)
 		cmocka_unit_test(a_flow_ends_after_its_messages),
 		cmocka_unit_test(an_endless_flow_wraps_its_psn),
 		cmocka_unit_test(acknowledgements_are_asked_for_every_nth_packet),
+		cmocka_unit_test(the_count_to_the_next_request_starts_again_with_a_repetition),
 		cmocka_unit_test(a_full_window_asks_for_its_acknowledgement),
 		cmocka_unit_test(a_stopped_flow_asks_once_for_what_is_open),
 		cmocka_unit_test(a_flow_stopped_with_all_asked_sends_nothing_more),

@@ -14,7 +14,8 @@
 #define LOG_EVENTS 4096
 
 // Timer arguments: port in the upper half, then what the kind needs.
-enum edge_timer { TIMER_PAUSE, TIMER_EXPIRE, TIMER_REFRESH };
+enum edge_timer { TIMER_PAUSE, TIMER_EXPIRE, TIMER_REFRESH, TIMER_ASK };
+#define ASK_INTERVAL   (100 * SIM_MS)
 #define ARG_PORT_SHIFT 20 // PORT_MAX is 512
 #define ARG_PRIO_SHIFT 16 // below: quanta
 
@@ -158,6 +159,14 @@ static void refresh(struct edge *e, unsigned port)
 	}
 }
 
+static void ask_mac(struct edge *e, unsigned port)
+{
+	if (e->port[port].mac_known || e->port[port].ip4 == 0)
+		return;
+	edge_ask_mac(e, port);
+	node_timer(&e->node, e->node.now + ASK_INTERVAL, TIMER_ASK, port << ARG_PORT_SHIFT);
+}
+
 // ---- node operations ----------------------------------------------------------------------------
 
 static void edge_timer(struct node *n, uint32_t kind, uint32_t arg)
@@ -175,6 +184,9 @@ static void edge_timer(struct node *n, uint32_t kind, uint32_t arg)
 		break;
 	case TIMER_REFRESH:
 		refresh(e, port);
+		break;
+	case TIMER_ASK:
+		ask_mac(e, port);
 		break;
 	}
 }
@@ -332,7 +344,7 @@ static bool config_valid(const struct edge_config *cfg)
 
 int edge_create(const struct edge_config *cfg, struct node **out)
 {
-	static const uint8_t unknown[6];
+	static const uint8_t none[6];
 
 	if (!config_valid(cfg))
 		return -EINVAL;
@@ -362,8 +374,9 @@ int edge_create(const struct edge_config *cfg, struct node **out)
 		p->real = pc->port;
 		memcpy(p->mac, pc->mac, 6);
 		memcpy(p->next_hop, pc->next_hop_mac, 6);
-		p->mac_known = memcmp(pc->mac, unknown, 6) != 0;
-		p->next_hop_known = memcmp(pc->next_hop_mac, unknown, 6) != 0;
+		p->mac_known = !pc->learn_mac;
+		p->next_hop_known = memcmp(pc->next_hop_mac, none, 6) != 0;
+		p->ip4 = pc->ip4;
 		memcpy(e->node.ports[i].mac, pc->mac, 6);
 		e->node.ports[i].mtu = pc->mtu;
 	}

@@ -62,7 +62,9 @@ struct edge_counters {
 struct edge_port_config {
 	const struct edge_ops *ops;
 	void *port;              // ops' argument; must outlive the node
-	uint8_t mac[6];          // of the real endpoint, until it is learnt from what it sends
+	uint8_t mac[6];          // of this port, and of the endpoint until it sends with another
+	bool learn_mac;          // the endpoint's MAC is not `mac`: ask for it (ARP) and learn it
+	uint32_t ip4;            // of the endpoint, host byte order; 0: none
 	uint8_t next_hop_mac[6]; // of the switch port it is connected to; all zero: as sent
 	uint16_t mtu;            // IP MTU; longer frames are dropped (mtu_exceeded)
 };

@@ -34,6 +34,7 @@ struct edge_port {
 	bool next_hop_known;
 	uint8_t mac[6];
 	uint8_t next_hop[6];
+	uint32_t ip4;
 	struct edge_counters ctr;
 };
 
@@ -59,6 +60,8 @@ void edge_depart(struct node *n, unsigned port);
 // edge_tx.c: the node's arrive operation, and offering what waits to the real port (how many left).
 void edge_arrive(struct node *n, unsigned port, struct frame *f);
 unsigned edge_flush(struct edge *e, unsigned port);
+// Asks an endpoint of unknown MAC for it; its answer, or anything else it sends, tells.
+void edge_ask_mac(struct edge *e, unsigned port);
 
 // edge.c: a MAC control frame from the switch ends here. Sends the PFC frame that is due; false
 // when there was no buffer for it.

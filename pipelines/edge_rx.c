@@ -132,7 +132,7 @@ static void set_next_hop(struct edge_port *p, struct frame *f)
 {
 	uint8_t *mac = frame_data(f);
 
-	if (memcmp(p->mac, mac + 6, 6) != 0 && !(mac[6] & 1)) {
+	if (!(mac[6] & 1) && (!p->mac_known || memcmp(p->mac, mac + 6, 6) != 0)) {
 		memcpy(p->mac, mac + 6, 6);
 		p->mac_known = true;
 	}

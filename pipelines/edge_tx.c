@@ -4,9 +4,15 @@
 
 #include <string.h>
 
+#include "pcap/build.h"
 #include "pcap/roce.h"
 #include "pipelines/edge_priv.h"
 #include "pipelines/materialise.h"
+
+#define ARP_HTYPE_ETHERNET 1
+#define ARP_REQUEST        1
+
+static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 // Of the buffer of a priority: paused from one half on (the other half takes what is under way),
 // resumed at a quarter.
@@ -86,8 +92,8 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 			return;
 	}
 	uint8_t *mac = frame_data(f);
-	if (p->mac_known && !(mac[0] & 1))
-		memcpy(mac, p->mac, 6);
+	if (!(mac[0] & 1))
+		memcpy(mac, p->mac_known ? p->mac : broadcast, 6);
 
 	frame_queue_push(&p->tx_fifo, f);
 	p->tx_count++;
@@ -108,6 +114,32 @@ static void to_mbuf(struct frame *f, struct rte_mbuf **out)
 	m->next = NULL;
 	m->ol_flags = 0;
 	*out = m;
+}
+
+// An ARP probe (RFC 5227: sender address 0.0.0.0, so that no neighbour table learns us). It is the
+// edge's own, never a frame of the fabric, and lost without harm.
+void edge_ask_mac(struct edge *e, unsigned port)
+{
+	struct edge_port *p = &e->port[port];
+	struct frame *f = e->node.pool.full != NULL ? frame_alloc(e->node.pool.full) : NULL;
+	struct rte_mbuf *m;
+
+	if (f == NULL)
+		return;
+	f->data_off = RTE_PKTMBUF_HEADROOM;
+	f->len = ETH_HEADER_BYTES + ARP_BYTES;
+	uint8_t *a = eth_put(frame_data(f), broadcast, e->node.ports[port].mac, ETHERTYPE_ARP);
+	memset(a, 0, ARP_BYTES);
+	put_be16(a, ARP_HTYPE_ETHERNET);
+	put_be16(a + 2, ETHERTYPE_IPV4);
+	a[4] = 6;
+	a[5] = 4;
+	put_be16(a + 6, ARP_REQUEST);
+	memcpy(a + 8, e->node.ports[port].mac, 6);
+	put_be32(a + 24, p->ip4);
+	to_mbuf(f, &m);
+	if (p->ops->tx(p->real, &m, 1) == 0)
+		frame_free(f);
 }
 
 static void refuse_all(struct edge *e, unsigned port)

@@ -156,7 +156,8 @@ int port_netdev_open(struct port *p, const char *ifname, uint32_t mtu, bool xdp,
 		return -ENODEV;
 	}
 	netif_offloads_off(ifname);
-	if (xdp && mtu <= XDP_FRAME_LIMIT) {
+	// Its buffers may cross pages, which the kernel accepts in hugepages only.
+	if (xdp && mtu <= XDP_FRAME_LIMIT && rte_eal_has_hugepages()) {
 		snprintf(devargs, sizeof(devargs), "net_af_xdp_fabemu%u,iface=%s", next_number(),
 			ifname);
 		// That it does not work is an answer here, not an error to print.

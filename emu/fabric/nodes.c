@@ -242,9 +242,13 @@ static int edge_host_create(struct fabric *f, uint32_t node)
 		ports[p].mtu = (uint16_t)s->links[sn->ports[p].link].mtu;
 		memcpy(ports[p].mac, sn->ports[p].mac, 6);
 		memcpy(ports[p].next_hop_mac, next_hop_mac(s, node, p), 6);
+		ports[p].ip4 = s->endpoints[sn->ports[p].endpoint].ip4;
+		// Guests and namespaces are given their MAC; others come with one of their own.
+		ports[p].learn_mac = a->kind != SC_ATTACH_GUEST && a->kind != SC_ATTACH_NETNS;
 	}
 	memcpy(cfg.dscp_to_tc, s->qos[0].dscp_to_tc, sizeof(cfg.dscp_to_tc));
 	memcpy(cfg.pcp_to_tc, s->qos[0].pcp_to_tc, sizeof(cfg.pcp_to_tc));
+	cfg.trust_pcp = s->qos[0].trust == SC_TRUST_PCP;
 	int rc = edge_create(&cfg, &f->nodes[node]);
 	free(ports);
 	return rc < 0 ? say(f, &sn->pos, sn->name, "", rc) : 0;

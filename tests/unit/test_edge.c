@@ -261,9 +261,10 @@ static void connect_lane(struct lane *l, struct node *src, struct node *dst)
 	dst->ports[0].in = l;
 }
 
-static void start(int roce_dscp)
+static void start_with(int roce_dscp, bool learn_mac)
 {
-	struct edge_port_config port = {.ops = &real_ops, .mtu = 1500};
+	struct edge_port_config port = {
+		.ops = &real_ops, .mtu = 1500, .learn_mac = learn_mac, .ip4 = MY_IP};
 
 	r = aligned_alloc(64, (sizeof(*r) + 63) / 64 * 64);
 	assert_non_null(r);
@@ -300,6 +301,11 @@ static void start(int roce_dscp)
 	connect_lane(&r->up, r->edge, &r->sw.n);
 	connect_lane(&r->down, &r->sw.n, r->edge);
 	r->edge->ops->start(r->edge);
+}
+
+static void start(int roce_dscp)
+{
+	start_with(roce_dscp, false);
 }
 
 // Frames made = ended + held, counters equal the queues, and no buffer is lost.
@@ -578,6 +584,36 @@ static void the_endpoints_mac_is_what_it_sends_with(void **state)
 	stop();
 }
 
+static void an_unknown_endpoint_is_asked_for_its_mac(void **state)
+{
+	static const uint8_t real_mac[6] = {2, 7, 7, 7, 7, 7};
+	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	uint8_t bytes[FRAME_BYTES];
+
+	start_with(EDGE_NO_DSCP, true);
+	run(250 * SIM_MS);
+	assert_int_equal(r->real.n_out, 3); // at 0, 100 and 200 ms
+	assert_int_equal(get_be16(r->real.out[2] + 12), ETHERTYPE_ARP);
+	assert_int_equal(get_be16(r->real.out[2] + 14 + 6), 1);      // request
+	assert_int_equal(get_be32(r->real.out[2] + 14 + 14), 0);     // a probe: no sender address
+	assert_int_equal(get_be32(r->real.out[2] + 14 + 24), MY_IP); // whose is this?
+	udp_bytes(bytes, sizeof(bytes), 3, 2000);
+	switch_sends(bytes, sizeof(bytes), 3);
+	run(260 * SIM_MS);
+	poll_port();
+	assert_memory_equal(r->real.out[3], all, 6);
+	memcpy(bytes + 6, real_mac, 6);
+	endpoint_sends(bytes, sizeof(bytes));
+	poll_port();
+	switch_sends(bytes, sizeof(bytes), 3);
+	run(SIM_S);
+	poll_port();
+	assert_int_equal(r->real.n_out, 5); // asked no more
+	assert_memory_equal(r->real.out[4], real_mac, 6);
+	assert_int_equal(r->edge->created, 1);
+	stop();
+}
+
 static void cnp_and_pfc_are_kept_from_the_endpoint(void **state)
 {
 	uint8_t bytes[128];
@@ -768,6 +804,7 @@ int main(void)
 		cmocka_unit_test(pause_frames_of_the_endpoint_do_not_enter),
 		cmocka_unit_test(a_frame_reaches_the_port_with_its_mac),
 		cmocka_unit_test(the_endpoints_mac_is_what_it_sends_with),
+		cmocka_unit_test(an_unknown_endpoint_is_asked_for_its_mac),
 		cmocka_unit_test(cnp_and_pfc_are_kept_from_the_endpoint),
 		cmocka_unit_test(a_synthetic_frame_is_completed),
 		cmocka_unit_test(a_slow_port_pauses_the_switch_before_anything_is_lost),

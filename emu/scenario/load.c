@@ -34,36 +34,6 @@ static bool load_defaults(struct loader *l, const struct top *top)
 	return top->defaults == NULL || schema_apply(l, &sec_defaults, top->defaults, &l->def);
 }
 
-// Rules that tie sections together.
-static bool check_whole(struct loader *l)
-{
-	const struct scenario *s = l->s;
-	bool ok = true;
-
-	for (uint32_t i = 0; i < s->n_hosts && s->clock == SC_CLOCK_VIRTUAL; i++) {
-		if (s->hosts[i].kind != SC_HOST_ATTACH)
-			continue;
-		const struct ynode *at = l->nodes[s->hosts[i].node].at;
-		diag_key(&l->d, at, "attach",
-			"real endpoints need real time, expected `clock: wall` at the top");
-		ok = false;
-		break;
-	}
-	for (uint32_t i = 0; i < s->n_flows && s->duration == 0 && s->clock == SC_CLOCK_VIRTUAL;
-		i++) {
-		const struct sc_flow *f = &s->flows[i];
-		if (f->messages != 0 || f->stop != SIMTIME_NEVER || f->on_demand)
-			continue;
-		const struct ynode *map = ynode_get(l->root, "workloads");
-		diag_key(&l->d, map != NULL ? map : l->root, l->work_list[f->workload],
-			"is endless in a run without end, expected `duration:` at the top, or "
-			"`messages` or `stop` here");
-		ok = false;
-		break;
-	}
-	return ok;
-}
-
 static bool load_sections(struct loader *l, const struct top *top)
 {
 	bool ok = load_defaults(l, top);
@@ -81,7 +51,7 @@ static bool load_sections(struct loader *l, const struct top *top)
 	ok = load_events(l, top->events);
 	ok = load_captures(l, top->captures) && ok;
 	ok = load_expect(l, top->expect) && ok;
-	return ok && check_whole(l);
+	return ok && load_whole(l);
 }
 
 static bool load_root(struct loader *l, const char *name, const struct scenario_overrides *ov)

@@ -187,6 +187,8 @@ bool load_events(struct loader *l, struct ynode *events);                       
 bool load_captures(struct loader *l, struct ynode *captures);                   // load_captures.c
 bool load_expect(struct loader *l, struct ynode *expect);                       // load_expect.c
 
+bool load_whole(struct loader *l); // load_whole.c
+
 // Adds a node (topology.c and load_nodes.c); returns its node_in index, SC_NONE after an error.
 uint32_t add_node(struct loader *l, const char *name, bool is_switch, struct ynode *at);
 // Checks a name: letters, digits, _ and -, at most 31.

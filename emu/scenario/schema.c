@@ -306,17 +306,14 @@ static void print_range(const struct key *k, FILE *out)
 
 	if (k->type == K_ENUM) {
 		for (const struct word *w = k->words; w->name != NULL; w++)
-			fprintf(out, "%s%s", w == k->words ? "" : "|", w->name);
+			fprintf(out, "%s%s", w == k->words ? " " : "|", w->name);
 	} else if (k->type == K_NUMBER) {
-		fprintf(out, "%s", quantity_format(k->q, k->min, lo));
-		if (k->max == INT64_MAX)
-			fprintf(out, "..");
-		else
-			fprintf(out, "..%s", quantity_format(k->q, k->max, hi));
+		fprintf(out, " %s..%s", quantity_format(k->q, k->min, lo),
+			k->max == INT64_MAX ? "" : quantity_format(k->q, k->max, hi));
 	} else if (k->type == K_INT) {
-		fprintf(out, "%lld..%lld", (long long)k->min, (long long)k->max);
+		fprintf(out, " %lld..%lld", (long long)k->min, (long long)k->max);
 	} else if (k->shape != NULL) {
-		fprintf(out, "%s", k->shape);
+		fprintf(out, " %s", k->shape);
 	}
 	if (k->word != NULL)
 		fprintf(out, "|%s", k->word);
@@ -329,22 +326,45 @@ static const char *type_name(const struct key *k)
 	return k->type == K_NUMBER ? quantity_name(k->q) : names[k->type];
 }
 
+#define HELP_COLUMNS 96
+
+// Breaks `text` at spaces so that lines with their indent stay readable.
+static void print_wrapped(const char *text, unsigned indent, FILE *out)
+{
+	while (*text != '\0') {
+		size_t len = strlen(text), room = HELP_COLUMNS - indent;
+
+		if (len > room) {
+			len = room;
+			while (len > 0 && text[len] != ' ')
+				len--;
+			if (len == 0)
+				len = strcspn(text, " ");
+		}
+		fprintf(out, "%*s%.*s\n", (int)indent, "", (int)len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+}
+
 void schema_print(const struct section *s, FILE *out)
 {
-	fprintf(out, "%s\n    %s\n\n", s->name, s->help);
+	fprintf(out, "%s\n", s->name);
+	print_wrapped(s->help, 4, out);
+	fputc('\n', out);
 	for (size_t i = 0; i < s->n_keys; i++) {
 		const struct key *k = &s->keys[i];
 
 		fprintf(out, "    %s", k->name);
 		if (type_name(k)[0] != '\0')
 			fprintf(out, " <%s>", type_name(k));
-		fputc(' ', out);
 		print_range(k, out);
 		if (k->required)
 			fprintf(out, "  (required)");
 		else if (k->def != NULL)
 			fprintf(out, "  (default %s)", k->def[0] != '\0' ? k->def : "none");
-		fprintf(out, "\n        %s\n", k->help);
+		fputc('\n', out);
+		print_wrapped(k->help, 8, out);
 	}
 	fputc('\n', out);
 }

@@ -286,6 +286,20 @@ static const struct bad table[] = {
 		"workloads.f.bytes", "out of range"},
 	{"endless flow in an endless run", NET "workloads:\n  f: {src: h1, dst: h2}\n", 5,
 		"workloads.f", "is endless in a run without end"},
+	{"event-started endless flow in an endless run",
+		NET "workloads:\n  f: {src: h1, dst: h2, start: event}\n", 5, "workloads.f",
+		"is endless in a run without end"},
+	{"endless storm in an endless run", NET "events:\n  - {at: 1ms, pause_storm: {host: h1}}\n",
+		5, "events", "pause storm of h1 is endless"},
+	// 4096 + 20 + 40 bytes of headers
+	{"packets that do not fit the link",
+		NET "workloads:\n  f: {src: h1, dst: h2, bytes: 1MB}\n"
+		    "defaults: {nic: {mtu: 4096}, link: {mtu: 4155}}\n",
+		5, "workloads.f", "packets of 4156 bytes do not fit link sw1:eth0-h1:eth0"},
+	{"endpoint of a larger MTU than its link",
+		"clock: wall\nswitches: [s]\nhosts:\n  h1: {attach: {kind: tap, mtu: 9500}}\n"
+		"links: [[s, h1]]\n",
+		4, "hosts.h1.attach", "its MTU 9500 is above the 9100 of link"},
 	{"stop before start",
 		NET "workloads:\n  f: {src: h1, dst: h2, bytes: 1MB, start: 2ms, stop: 1ms}\n", 5,
 		"workloads.f.stop", "is not after start"},

@@ -98,7 +98,7 @@ static void help_prints_every_key(void **state)
 		assert_non_null(at);
 		for (size_t j = 0; j < sections[i]->n_keys; j++) {
 			snprintf(line, sizeof(line), "\n    %s ", sections[i]->keys[j].name);
-			assert_non_null(strstr(at, line));
+			assert_non_null(strstr(at, line)); // a type or shape follows
 		}
 	}
 	free(text);

@@ -22,11 +22,16 @@
 #define PACKET_ROUND    512
 #define PACKET_OVERHEAD 128 // TPACKET2_HDRLEN and alignment
 #define PAGE_BYTES      4096
+#define COPY_BURST      32
+#define XDP_FRAMES      8191 // both rings of 2048 and what is on the way
 #define XDP_LOG         "pmd.net.af_xdp"
-#define XDP_FRAME_LIMIT 3498 // IP MTU an AF_XDP frame of one page holds, its headroom off
+#define XDP_HEADROOM    256  // the kernel's XDP_PACKET_HEADROOM
+#define XDP_FRAME_LIMIT 3400 // IP MTU an AF_XDP frame of one page holds, its headroom off
 
 struct ethdev_port {
 	uint16_t id;
+	struct rte_mempool *pool; // the fabric's
+	struct rte_mempool *own;  // AF_XDP: what the kernel writes to, NULL for others
 	char name[RTE_DEV_NAME_MAX_LEN];
 	struct rte_device *device;
 };
@@ -45,6 +50,28 @@ static unsigned ethdev_rx(void *port, struct rte_mbuf **m, unsigned n)
 	return got;
 }
 
+// AF_XDP keeps the buffers it has given to the kernel, even when closed; so it has a pool of its
+// own, whose frames are copied and never enter the fabric. Takes no frame that it cannot copy.
+static unsigned xdp_rx(void *port, struct rte_mbuf **m, unsigned n)
+{
+	const struct ethdev_port *e = port;
+	struct rte_mbuf *from[COPY_BURST];
+
+	n = RTE_MIN(n, (unsigned)COPY_BURST);
+	if (rte_pktmbuf_alloc_bulk(e->pool, m, n) < 0)
+		return 0;
+	unsigned got = rte_eth_rx_burst(e->id, 0, from, (uint16_t)n);
+	for (unsigned i = 0; i < got; i++) {
+		uint16_t len = from[i]->data_len;
+
+		memcpy(rte_pktmbuf_append(m[i], len), rte_pktmbuf_mtod(from[i], void *), len);
+		rte_pktmbuf_free(from[i]);
+	}
+	if (got < n)
+		rte_pktmbuf_free_bulk(&m[got], n - got);
+	return got;
+}
+
 static unsigned ethdev_tx(void *port, struct rte_mbuf **m, unsigned n)
 {
 	const struct ethdev_port *e = port;
@@ -53,6 +80,7 @@ static unsigned ethdev_tx(void *port, struct rte_mbuf **m, unsigned n)
 }
 
 static const struct edge_ops ethdev_ops = {.rx = ethdev_rx, .tx = ethdev_tx};
+static const struct edge_ops xdp_ops = {.rx = xdp_rx, .tx = ethdev_tx};
 
 static void ethdev_close(void *arg)
 {
@@ -61,6 +89,7 @@ static void ethdev_close(void *arg)
 	rte_eth_dev_stop(e->id);
 	rte_eth_dev_close(e->id);
 	rte_dev_remove(e->device);
+	rte_mempool_free(e->own);
 	free(e);
 }
 
@@ -88,41 +117,40 @@ static int configure(struct ethdev_port *e, uint32_t mtu, struct rte_mempool *po
 	return 0;
 }
 
-// Probes `devargs` and starts the port. What fails is for the caller to say.
-static int open_device(struct port *p, const char *devargs, uint32_t mtu, struct rte_mempool *pool)
+// Probes `devargs` and starts the port, which receives into `own` if given. What fails is for the
+// caller to say. Takes over `own`.
+static int open_device(struct port *p, const char *devargs, uint32_t mtu, struct rte_mempool *pool,
+	struct rte_mempool *own)
 {
 	struct rte_dev_iterator it;
 	struct ethdev_port *e = calloc(1, sizeof(*e));
 	uint16_t id;
-	int r;
+	int r = e == NULL ? -ENOMEM : rte_dev_probe(devargs);
 
-	if (e == NULL)
-		return -ENOMEM;
-	e->id = RTE_MAX_ETHPORTS;
-	r = rte_dev_probe(devargs);
 	if (r < 0) {
+		rte_mempool_free(own);
 		free(e);
 		return r;
 	}
+	*e = (struct ethdev_port){.id = RTE_MAX_ETHPORTS, .pool = pool, .own = own};
 	RTE_ETH_FOREACH_MATCHING_DEV(id, devargs, &it)
 	{
 		e->id = id;
 		rte_eth_iterator_cleanup(&it);
 		break;
 	}
-	if (e->id == RTE_MAX_ETHPORTS) {
-		free(e);
-		return -ENODEV;
-	}
-	r = configure(e, mtu, pool);
+	r = e->id == RTE_MAX_ETHPORTS ? -ENODEV : configure(e, mtu, own != NULL ? own : pool);
 	if (r < 0) {
-		rte_eth_dev_close(e->id);
+		if (e->id != RTE_MAX_ETHPORTS)
+			rte_eth_dev_close(e->id);
 		if (e->device != NULL)
 			rte_dev_remove(e->device);
+		rte_mempool_free(own);
 		free(e);
 		return r;
 	}
-	*p = (struct port){.ops = &ethdev_ops, .arg = e, .close = ethdev_close};
+	*p = (struct port){
+		.ops = own != NULL ? &xdp_ops : &ethdev_ops, .arg = e, .close = ethdev_close};
 	return 0;
 }
 
@@ -143,30 +171,40 @@ static int open_af_packet(
 	snprintf(devargs, sizeof(devargs),
 		"net_af_packet_fabemu%u,iface=%s,qpairs=1,blocksz=%u,framesz=%u,framecnt=%u",
 		next_number(), ifname, frame * (PAGE_BYTES / PACKET_ROUND), frame, PACKET_FRAMES);
-	return open_device(p, devargs, mtu, pool);
+	return open_device(p, devargs, mtu, pool, NULL);
+}
+
+static int open_af_xdp(struct port *p, const char *ifname, uint32_t mtu, struct rte_mempool *pool)
+{
+	char devargs[256], name[RTE_MEMPOOL_NAMESIZE];
+	unsigned number = next_number();
+
+	snprintf(name, sizeof(name), "xdp%u", number);
+	struct rte_mempool *own = rte_pktmbuf_pool_create(name, XDP_FRAMES, 0, 0,
+		(uint16_t)(RTE_PKTMBUF_HEADROOM + XDP_HEADROOM + mtu + FRAME_EXTRA), SOCKET_ID_ANY);
+	if (own == NULL)
+		return -ENOMEM;
+	setenv("LIBXDP_SKIP_DISPATCHER", "1", 0); // one program per interface is all we want
+	snprintf(devargs, sizeof(devargs), "net_af_xdp_fabemu%u,iface=%s", number, ifname);
+	// That it does not work is an answer here, not an error to print.
+	rte_log_set_level_pattern(XDP_LOG, RTE_LOG_EMERG);
+	int r = open_device(p, devargs, mtu, pool, own);
+	rte_log_set_level_pattern(XDP_LOG, RTE_LOG_ERR);
+	return r;
 }
 
 int port_netdev_open(struct port *p, const char *ifname, uint32_t mtu, bool xdp,
 	struct rte_mempool *pool, FILE *err)
 {
-	char devargs[256];
-
 	if (if_nametoindex(ifname) == 0) {
 		fprintf(err, "netdev %s: no such interface (see `ip link`)\n", ifname);
 		return -ENODEV;
 	}
 	netif_offloads_off(ifname);
-	// Its buffers may cross pages, which the kernel accepts in hugepages only.
-	if (xdp && mtu <= XDP_FRAME_LIMIT && rte_eal_has_hugepages()) {
-		snprintf(devargs, sizeof(devargs), "net_af_xdp_fabemu%u,iface=%s", next_number(),
-			ifname);
-		// That it does not work is an answer here, not an error to print.
-		rte_log_set_level_pattern(XDP_LOG, RTE_LOG_EMERG);
-		int r = open_device(p, devargs, mtu, pool);
-		rte_log_set_level_pattern(XDP_LOG, RTE_LOG_ERR);
-		if (r == 0)
-			return 0;
-	}
+	// AF_XDP's buffers may cross pages, which the kernel accepts in hugepages only.
+	if (xdp && mtu <= XDP_FRAME_LIMIT && rte_eal_has_hugepages() &&
+		open_af_xdp(p, ifname, mtu, pool) == 0)
+		return 0;
 	int r = open_af_packet(p, ifname, mtu, pool);
 	if (r < 0)
 		fprintf(err,
@@ -179,7 +217,7 @@ int port_netdev_open(struct port *p, const char *ifname, uint32_t mtu, bool xdp,
 int port_dpdk_open(
 	struct port *p, const char *devargs, uint32_t mtu, struct rte_mempool *pool, FILE *err)
 {
-	int r = open_device(p, devargs, mtu, pool);
+	int r = open_device(p, devargs, mtu, pool, NULL);
 
 	if (r < 0)
 		fprintf(err,

@@ -249,6 +249,20 @@ static void a_stopped_endless_flow_goes_on_when_started_again(void **state)
 	end(r);
 }
 
+// A SEND_ONLY without payload arrives at `port`.
+static void request_to(struct node *n, unsigned port, uint32_t endpoint, uint32_t qpn)
+{
+	struct frame *f = node_new_frame(n, port);
+
+	bth_put(frame_data(f) + 34 + UDP_HEADER_BYTES, 0x04, 0, 0, qpn, true, 0);
+	f->flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE;
+	f->dst = endpoint;
+	f->l3_off = 14;
+	f->l4_off = 34;
+	f->opcode = 0x04;
+	n->ops->arrive(n, port, f);
+}
+
 static void a_flow_may_join_two_ports_of_one_nic(void **state)
 {
 	struct nic_port_config ports[2] = {rig_port(RIG_A), rig_port(RIG_B)};
@@ -288,15 +302,7 @@ static void a_flow_may_join_two_ports_of_one_nic(void **state)
 	assert_int_equal(n->created, n->delivered);
 
 	// A queue pair listens on its own port only: the first one sends from port 0.
-	struct frame *f = node_new_frame(n, 1);
-	uint8_t *bth = frame_data(f) + 34 + UDP_HEADER_BYTES;
-	bth_put(bth, 0x04, 0, 0, nic_of(n)->qps[0].qpn, true, 0);
-	f->flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE;
-	f->dst = ports[1].endpoint;
-	f->l3_off = 14;
-	f->l4_off = 34;
-	f->opcode = 0x04;
-	n->ops->arrive(n, 1, f);
+	request_to(n, 1, ports[1].endpoint, nic_of(n)->qps[0].qpn);
 	assert_int_equal(n->ports[1].ctr->drops[DROP_NO_QP], 1);
 	lane_fini(&lane[0]);
 	lane_fini(&lane[1]);

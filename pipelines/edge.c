@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // The edge node: see edge.h for what it is, edge_rx.c for what comes from the real port, edge_tx.c
-// for what goes there; here is what belongs to both: PFC, the node's operations, its life.
+// for what goes there, edge_pfc.c for the pauses; here are the node's operations and its life.
 
 #include "pipelines/edge_priv.h"
 
@@ -9,155 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcap/codec.h"
-
-#define LOG_EVENTS 4096
-
-// Timer arguments: port in the upper half, then what the kind needs.
-enum edge_timer { TIMER_PAUSE, TIMER_EXPIRE, TIMER_REFRESH, TIMER_ASK };
-#define ASK_INTERVAL   (100 * SIM_MS)
-#define ARG_PORT_SHIFT 20 // PORT_MAX is 512
-#define ARG_PRIO_SHIFT 16 // below: quanta
-
-// ---- what the switch tells us -----------------------------------------------------------------
-
-static void resume(struct edge *e, unsigned port)
-{
-	if (e->port[port].backlog)
-		node_want_depart(&e->node, port, e->node.now);
-}
-
-static void arm_expiry(struct edge *e, unsigned port, unsigned prio)
-{
-	struct pfc_rx *rx = &e->port[port].pfc_rx;
-
-	if (rx->armed >> prio & 1)
-		return;
-	rx->armed |= (uint8_t)(1u << prio);
-	node_timer(&e->node, rx->until[prio], TIMER_EXPIRE,
-		port << ARG_PORT_SHIFT | prio << ARG_PRIO_SHIFT);
-}
-
-static void apply_pause(struct edge *e, unsigned port, unsigned prio, uint16_t quanta)
-{
-	struct pfc_rx *rx = &e->port[port].pfc_rx;
-	struct port_counters *c = e->node.ports[port].ctr;
-	simtime_t since = rx->since[prio];
-
-	switch (pfc_rx_apply(rx, prio, quanta, e->node.now, c->rx_pause_duration)) {
-	case PFC_PAUSED:
-		node_event(&e->node, port, EV_PFC_PAUSED, prio, quanta);
-		node_digest(&e->node, DIGEST_PAUSE, port, prio);
-		break;
-	case PFC_RESUMED:
-		node_event(&e->node, port, EV_PFC_RESUMED, prio, (uint64_t)(e->node.now - since));
-		resume(e, port);
-		break;
-	case PFC_NO_CHANGE:
-		break;
-	}
-	if (rx->paused >> prio & 1)
-		arm_expiry(e, port, prio);
-}
-
-static void expire_pause(struct edge *e, unsigned port, unsigned prio)
-{
-	struct pfc_rx *rx = &e->port[port].pfc_rx;
-	struct port_counters *c = e->node.ports[port].ctr;
-	simtime_t since = rx->since[prio];
-
-	rx->armed &= (uint8_t) ~(1u << prio);
-	if (pfc_rx_expire(rx, prio, e->node.now, c->rx_pause_duration) == PFC_RESUMED) {
-		node_event(&e->node, port, EV_PFC_RESUMED, prio, (uint64_t)(e->node.now - since));
-		resume(e, port);
-	} else if (rx->paused >> prio & 1) {
-		arm_expiry(e, port, prio);
-	}
-}
-
-void edge_control(struct edge *e, unsigned port, struct frame *f)
-{
-	struct port_counters *c = e->node.ports[port].ctr;
-	struct pkt p;
-
-	if (pkt_parse(frame_data(f), f->len, &p) != PKT_OK) {
-		node_drop(&e->node, port, f, DROP_MALFORMED_CONTROL);
-		return;
-	}
-	if (p.kind != PKT_PFC) {
-		// PFC is what a lossless Ethernet port negotiates; 802.3x is then not obeyed.
-		c->rx_global_pause += p.kind == PKT_PAUSE;
-		node_consume(&e->node, port, f);
-		return;
-	}
-
-	struct pfc pfc = pfc_parse(&p);
-	for (unsigned prio = 0; prio < PRIO_COUNT; prio++) {
-		if (!(pfc.classes >> prio & 1))
-			continue;
-		c->rx_pause[prio]++;
-		if (!(e->port[port].pfc_rx.enabled >> prio & 1))
-			c->rx_pause_ignored++;
-		else if (e->pause_response == 0)
-			apply_pause(e, port, prio, pfc.quanta[prio]);
-		else
-			node_timer(&e->node, e->node.now + e->pause_response, TIMER_PAUSE,
-				port << ARG_PORT_SHIFT | prio << ARG_PRIO_SHIFT | pfc.quanta[prio]);
-	}
-	node_consume(&e->node, port, f);
-}
-
-// ---- what we tell the switch --------------------------------------------------------------------
-
-bool edge_say_pause(struct edge *e, unsigned port)
-{
-	struct edge_port *p = &e->port[port];
-	struct node *n = &e->node;
-	struct port_counters *c = n->ports[port].ctr;
-	struct frame *f = node_new_frame(n, port);
-
-	if (f == NULL)
-		return false;
-
-	struct pfc_tx_frame say = pfc_tx_say(&p->pfc_tx, n->now, c->tx_pause_duration);
-	pfc_build(frame_data(f), n->ports[port].mac, say.vector, say.quanta);
-	f->kind = FRAME_CONTROL;
-	f->len = f->head_len = ETH_MIN_NO_FCS;
-	f->l3_off = ETH_HEADER_BYTES;
-	f->flags = FRAME_F_PARSED;
-	uint8_t named = say.xoff ? say.xoff : say.vector;
-	unsigned prio = (unsigned)__builtin_ctz(named | 0x100) & 7;
-	for (unsigned i = 0; i < PRIO_COUNT; i++) {
-		c->tx_pause[i] += say.vector >> i & 1;
-		if (say.xoff >> i & 1)
-			node_event(n, port, EV_PFC_XOFF_SENT, i, p->tx_bytes[i]);
-		if (say.xon >> i & 1)
-			node_event(n, port, EV_PFC_XON_SENT, i, p->tx_bytes[i]);
-	}
-	node_send_noted(n, port, f, say.xoff || !say.xon ? OBS_PFC_XOFF : OBS_PFC_XON, prio,
-		p->tx_bytes[prio]);
-
-	if (p->pfc_tx.refresh_at != SIMTIME_NEVER && !p->refresh_armed) {
-		p->refresh_armed = true;
-		node_timer(n, p->pfc_tx.refresh_at, TIMER_REFRESH, port << ARG_PORT_SHIFT);
-	}
-	return true;
-}
-
-static void refresh(struct edge *e, unsigned port)
-{
-	struct edge_port *p = &e->port[port];
-
-	p->refresh_armed = false;
-	if (p->pfc_tx.refresh_at == SIMTIME_NEVER)
-		return;
-	if (pfc_tx_due(&p->pfc_tx, e->node.now)) {
-		node_want_depart(&e->node, port, e->node.now);
-	} else {
-		p->refresh_armed = true;
-		node_timer(&e->node, p->pfc_tx.refresh_at, TIMER_REFRESH, port << ARG_PORT_SHIFT);
-	}
-}
+#define ASK_INTERVAL (100 * SIM_MS)
+#define LOG_EVENTS   4096
 
 static void ask_mac(struct edge *e, unsigned port)
 {
@@ -177,13 +30,13 @@ static void edge_timer(struct node *n, uint32_t kind, uint32_t arg)
 
 	switch ((enum edge_timer)kind) {
 	case TIMER_PAUSE:
-		apply_pause(e, port, prio, (uint16_t)arg);
+		edge_apply_pause(e, port, prio, (uint16_t)arg);
 		break;
 	case TIMER_EXPIRE:
-		expire_pause(e, port, prio);
+		edge_expire_pause(e, port, prio);
 		break;
 	case TIMER_REFRESH:
-		refresh(e, port);
+		edge_refresh(e, port);
 		break;
 	case TIMER_ASK:
 		ask_mac(e, port);
@@ -213,6 +66,7 @@ static void edge_start(struct node *n)
 		pfc_rx_init(&p->pfc_rx, e->pfc_mask, n->ports[i].out->byte_time);
 		pfc_tx_init(
 			&p->pfc_tx, e->pfc_mask, PFC_QUANTA_DEFAULT, n->ports[i].out->byte_time);
+		ask_mac(e, i);
 	}
 }
 

@@ -11,6 +11,11 @@
 
 #define EDGE_BURST 32
 
+// Timer arguments: port in the upper half, then what the kind needs.
+enum edge_timer { TIMER_PAUSE, TIMER_EXPIRE, TIMER_REFRESH, TIMER_ASK };
+#define ARG_PORT_SHIFT 20 // PORT_MAX is 512
+#define ARG_PRIO_SHIFT 16 // below: quanta
+
 struct edge_port {
 	const struct edge_ops *ops;
 	void *real; // ops' argument
@@ -63,7 +68,10 @@ unsigned edge_flush(struct edge *e, unsigned port);
 // Asks an endpoint of unknown MAC for it; its answer, or anything else it sends, tells.
 void edge_ask_mac(struct edge *e, unsigned port);
 
-// edge.c: a MAC control frame from the switch ends here. Sends the PFC frame that is due; false
-// when there was no buffer for it.
+// edge_pfc.c: a MAC control frame from the switch ends here. Sends the PFC frame that is due; false
+// when there was no buffer for it. Then what its timers lead to.
 void edge_control(struct edge *e, unsigned port, struct frame *f);
 bool edge_say_pause(struct edge *e, unsigned port);
+void edge_apply_pause(struct edge *e, unsigned port, unsigned prio, uint16_t quanta);
+void edge_expire_pause(struct edge *e, unsigned port, unsigned prio);
+void edge_refresh(struct edge *e, unsigned port);

@@ -37,14 +37,15 @@ static inline uint16_t csum_fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
-// Sum of a header of `bytes` (multiple of 4), checksum field included: 0xffff when it is right.
-// Summed in the machine's byte order, to which ones' complement sums are indifferent but for a swap
-// of the result.
+// Sum of a header of `bytes` (multiple of 4, at least 20), checksum field included: 0xffff when it
+// is right. Summed in the machine's byte order, to which ones' complement sums are indifferent but
+// for a swap of the result.
 static inline uint16_t ipv4_header_sum(const uint8_t *ip, unsigned bytes)
 {
-	uint64_t sum = 0;
+	uint64_t sum = (uint64_t)get_le32(ip) + get_le32(ip + 4) + get_le32(ip + 8) +
+		       get_le32(ip + 12) + get_le32(ip + 16);
 
-	for (unsigned i = 0; i < bytes; i += 4)
+	for (unsigned i = IPV4_HEADER_BYTES; __builtin_expect(i < bytes, 0); i += 4)
 		sum += get_le32(ip + i);
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	return csum_fold((sum & 0xffff) + (sum >> 16));

@@ -65,6 +65,31 @@ static void check_rewrite(const uint8_t *frame, uint32_t len, const struct pkt *
 	free(copy);
 }
 
+// A tag changes where everything is, and nothing else. (The codec parses the usual untagged frame
+// by a way of its own.)
+static void check_tagged(
+	const uint8_t *frame, uint32_t have, uint32_t len, enum pkt_error err, const struct pkt *p)
+{
+	uint8_t *tagged = malloc(have + VLAN_TAG_BYTES);
+	struct pkt q;
+
+	memcpy(tagged, frame, 12);
+	put_be16(tagged + 12, ETHERTYPE_VLAN);
+	put_be16(tagged + 14, 0);
+	memcpy(tagged + 16, frame + 12, have - 12);
+	CHECK(pkt_parse_head(tagged, have + VLAN_TAG_BYTES, len + VLAN_TAG_BYTES, &q) == err);
+	q.data = p->data;
+	q.n_tags--;
+	q.vlan_tci = p->vlan_tci;
+	for (uint16_t *off = &q.l3_off; off <= &q.payload_off; off++)
+		*off = (uint16_t)(*off ? *off - VLAN_TAG_BYTES : 0);
+	q.end -= VLAN_TAG_BYTES;
+	q.src_off = (uint16_t)(q.src_off ? q.src_off - VLAN_TAG_BYTES : 0);
+	q.dst_off = (uint16_t)(q.dst_off ? q.dst_off - VLAN_TAG_BYTES : 0);
+	CHECK(memcmp(&q, p, sizeof(q)) == 0);
+	free(tagged);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pkt p;
@@ -84,8 +109,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (p.kind == PKT_IP)
 			check_rewrite(frame, have, &p);
 	}
-	if (pkt_parse_head(frame, have, have + missing, &p) == PKT_OK)
+	err = pkt_parse_head(frame, have, have + missing, &p);
+	if (err == PKT_OK)
 		check_ok(&p, have, have + missing);
+	if (have >= 14 && p.n_tags == 0)
+		check_tagged(frame, have, have + missing, err, &p);
 	free(frame);
 	return 0;
 }

@@ -85,6 +85,26 @@ static json_t *port_json(const struct scenario *s, uint32_t node, uint16_t port)
 	return o;
 }
 
+// The parts of the computed headroom, see models/headroom.h.
+static json_t *headroom_json(const struct scenario *s, uint32_t node, uint16_t port)
+{
+	struct headroom_exact h = port_headroom(s, node, port);
+	json_t *o = json_object();
+
+	set_int(o, "bytes", h.bytes);
+	set_int(o, "exposed_ps", (uint64_t)h.exposed);
+	set_int(o, "wait_ps", (uint64_t)h.wait);
+	set_int(o, "pause_frame_ps", (uint64_t)h.pause_frame);
+	set_int(o, "pause_delay_ps", (uint64_t)h.pause_delay);
+	set_int(o, "response_ps", (uint64_t)h.response);
+	set_int(o, "data_delay_ps", (uint64_t)h.data_delay);
+	set_int(o, "trigger_cells", h.trigger_cells);
+	set_int(o, "flight_cells", h.flight_cells);
+	set_int(o, "last_cells", h.last_cells);
+	set_int(o, "worst_frame_bytes", h.worst_frame_bytes);
+	return o;
+}
+
 static json_t *route_json(const struct scenario *s, const struct routes *r, uint32_t sw, uint32_t e)
 {
 	const struct sc_endpoint *dst = &s->endpoints[e];
@@ -118,6 +138,7 @@ static json_t *switch_json(const struct scenario *s, const struct routes *r, uin
 		for (unsigned pg = 0; pg < SC_PRIOS; pg++)
 			json_array_append_new(pgs, pg_json(s, i, p, pg));
 		json_object_set_new(port, "pgs", pgs);
+		json_object_set_new(port, "headroom", headroom_json(s, i, p));
 		json_array_append_new(ports, port);
 	}
 	json_object_set_new(o, "ports", ports);

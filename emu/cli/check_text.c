@@ -55,6 +55,21 @@ static void print_threshold(const struct mmu_threshold *th, FILE *out)
 
 // ---- switches ---------------------------------------------------------------------------------
 
+// Where the computed headroom of the port's PGs comes from.
+static void print_headroom(const struct scenario *s, uint32_t node, uint16_t port, FILE *out)
+{
+	struct headroom_exact h = port_headroom(s, node, port);
+
+	fprintf(out,
+		"           headroom: exposed %s = frame before the pause %s + pause %s + way %s",
+		duration(h.exposed), duration(h.wait), duration(h.pause_frame),
+		duration(h.pause_delay));
+	fprintf(out, " + response %s + way back %s;\n", duration(h.response),
+		duration(h.data_delay));
+	fprintf(out, "               cells: trigger %u + in flight %u (frames of %s) + last %u\n",
+		h.trigger_cells, h.flight_cells, bytes(h.worst_frame_bytes), h.last_cells);
+}
+
 static void print_port(const struct scenario *s, uint32_t node, uint16_t port, FILE *out)
 {
 	const struct sc_port *p = &s->nodes[node].ports[port];
@@ -68,16 +83,21 @@ static void print_port(const struct scenario *s, uint32_t node, uint16_t port, F
 	fputs(" rx ", out);
 	print_mask(port_pfc_rx(s, node, port), out);
 	fputc('\n', out);
+	const struct sc_qos *q = qos_of(s, node);
+	bool computed = false;
 	for (unsigned pg = 0; pg < SC_PRIOS; pg++) {
 		struct mmu_pg_profile g = pg_profile(s, node, port, pg);
 		if (!g.lossless)
 			continue;
+		computed |= q->pg[pg].xoff == SC_AUTO;
 		fprintf(out, "           pg %u lossless: reserved %s, xoff at ", pg,
 			bytes(g.size_bytes));
 		print_threshold(&g.th, out);
 		fprintf(out, ", headroom %s, xon at %s or %s below\n", bytes(g.xoff_bytes),
 			bytes(g.xon_bytes), bytes(g.xon_offset_bytes));
 	}
+	if (computed)
+		print_headroom(s, node, port, out);
 }
 
 static bool same_ports(const uint16_t *a, uint16_t n, const uint16_t *b, uint16_t m)

@@ -3,12 +3,9 @@
 // QoS profiles, in SONiC's words. The starting point is SONiC's AZURE set (sonic-buildimage
 // files/build_templates/qos_config.j2); keys then change single entries of the maps.
 
-#include <ctype.h>
 #include <string.h>
 
 #include "emu/scenario/loader.h"
-
-#define BITS(n) ((n) >= 64 ? UINT64_MAX : (UINT64_C(1) << (n)) - 1)
 
 void qos_azure(struct qos_in *q)
 {
@@ -41,76 +38,6 @@ void qos_azure(struct qos_in *q)
 		if (i == 7)
 			queue->sched = SC_SCHED_STRICT;
 	}
-}
-
-// ---- sets of numbers --------------------------------------------------------------------------
-
-static bool bad_set(struct loader *l, const struct ynode *v, const char *text, unsigned limit)
-{
-	diag_at(&l->d, v,
-		"'%.80s' is not a set of numbers from 0 to %u, expected 3, 3-4, 0,2,5-6 or all",
-		text, limit - 1);
-	return false;
-}
-
-bool read_number_set(
-	struct loader *l, const struct ynode *v, const char *text, unsigned limit, uint64_t *mask)
-{
-	const char *c = text;
-
-	*mask = 0;
-	if (strcmp(text, "all") == 0) {
-		*mask = BITS(limit);
-		return true;
-	}
-	for (;;) {
-		unsigned long range[2];
-		char *end;
-
-		for (int i = 0; i < 2; i++) {
-			if (!isdigit((unsigned char)*c))
-				return bad_set(l, v, text, limit);
-			range[i] = strtoul(c, &end, 10);
-			c = end;
-			if (*c != '-' || i == 1) {
-				range[1] = range[i];
-				break;
-			}
-			c++;
-		}
-		if (range[0] > range[1] || range[1] >= limit)
-			return bad_set(l, v, text, limit);
-		*mask |= BITS(range[1] + 1) & ~BITS(range[0]);
-		if (*c == '\0')
-			return true;
-		if (*c++ != ',')
-			return bad_set(l, v, text, limit);
-	}
-}
-
-// A list of numbers and ranges, or one of them.
-bool read_prio_mask(struct loader *l, struct ynode *v, uint8_t *mask)
-{
-	uint64_t all = 0, part;
-
-	if (v->kind == Y_MAP || ynode_is_null(v)) {
-		diag_at(&l->d, v, "is %s, expected a list of priorities such as [3, 4]",
-			ynode_kind_name(v));
-		return false;
-	}
-	for (uint32_t i = 0; i < list_count(v); i++) {
-		const struct ynode *item = list_item(v, i);
-		if (item->kind != Y_SCALAR) {
-			diag_at(&l->d, item, "is %s, expected a priority from 0 to 7",
-				ynode_kind_name(item));
-			return false;
-		}
-		if (!read_number_set(l, item, item->text, SC_PRIOS, &part))
-			return false;
-		all |= part;
-	}
-	*mask = (uint8_t)all;
-	return true;
 }
 
 // ---- maps -------------------------------------------------------------------------------------

@@ -214,13 +214,19 @@ bool capture_note(struct capture *c, const struct node *node, unsigned port, con
 
 void capture_get_status(const struct capture *c, struct capture_status *s)
 {
-	int error = __atomic_load_n(&c->status.error, __ATOMIC_ACQUIRE);
+	const struct capture_status *from = &c->status;
 
-	*s = c->status;
-	s->error = error;
-	if (error == 0)
-		s->message[0] = '\0';
-	s->lost_ring = 0;
+	*s = (struct capture_status){
+		.frames = __atomic_load_n(&from->frames, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED),
+		.filtered = __atomic_load_n(&from->filtered, __ATOMIC_RELAXED),
+		.lost_disk = __atomic_load_n(&from->lost_disk, __ATOMIC_RELAXED),
+		.past_limit = __atomic_load_n(&from->past_limit, __ATOMIC_RELAXED),
+		.files = __atomic_load_n(&from->files, __ATOMIC_RELAXED),
+		.error = __atomic_load_n(&from->error, __ATOMIC_ACQUIRE),
+	};
+	if (s->error != 0) // set once, after the message
+		memcpy(s->message, from->message, sizeof(s->message));
 	for (unsigned i = 0; i < c->n_rings; i++)
 		s->lost_ring += __atomic_load_n(&c->rings[i].lost, __ATOMIC_RELAXED);
 }

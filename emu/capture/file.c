@@ -66,7 +66,7 @@ void capture_file_next(struct capture *c)
 		capture_fail(c, err, "cannot create");
 		return;
 	}
-	c->status.files++;
+	__atomic_store_n(&c->status.files, c->status.files + 1, __ATOMIC_RELAXED);
 	if (is_ring(c) && c->status.files > c->ring_files) {
 		file_name(c, c->status.files - c->ring_files, name, sizeof(name));
 		unlink(name);
@@ -108,9 +108,9 @@ void capture_file_end(struct capture *c, bool last)
 	}
 	int err = pcapng_flush(c->file);
 	uint64_t lost_on_disk = pcapng_frames_lost(c->file);
-	s->bytes += pcapng_bytes(c->file);
-	s->frames -= lost_on_disk;
-	s->lost_disk += lost_on_disk;
+	tally(&s->bytes, pcapng_bytes(c->file));
+	tally(&s->frames, -lost_on_disk);
+	tally(&s->lost_disk, lost_on_disk);
 	int close_err = pcapng_close(c->file);
 	c->file = NULL;
 	if (err < 0 || close_err < 0)
@@ -149,7 +149,7 @@ void capture_write_record(struct capture *c, const struct record *r, const char 
 	struct capture_status *s = &c->status;
 
 	if (s->error != 0) {
-		s->lost_disk++;
+		tally(&s->lost_disk, 1);
 		return;
 	}
 	struct frame_recipe recipe = r->recipe;
@@ -159,15 +159,15 @@ void capture_write_record(struct capture *c, const struct record *r, const char 
 						       : RTE_MIN(c->snaplen, (uint32_t)recipe.len);
 	uint32_t caplen = recipe_materialise(&recipe, r->data, bytes, want);
 	if (!frame_filter_match(c->filter, bytes, caplen, recipe.len)) {
-		s->filtered++;
+		tally(&s->filtered, 1);
 		return;
 	}
 	if (c->snaplen != 0)
 		caplen = RTE_MIN(caplen, c->snaplen);
 	compose_comment(c, r, extra, comment, sizeof(comment));
 	if (!within_limit(c, caplen + (uint32_t)strlen(comment))) {
-		s->past_limit += s->error == 0;
-		s->lost_disk += s->error != 0;
+		tally(&s->past_limit, s->error == 0);
+		tally(&s->lost_disk, s->error != 0);
 		return;
 	}
 	int err = pcapng_write(
@@ -182,12 +182,12 @@ void capture_write_record(struct capture *c, const struct record *r, const char 
 				 .comment = comment[0] ? comment : NULL,
 			 });
 	if (err < 0) {
-		s->lost_disk++;
+		tally(&s->lost_disk, 1);
 		capture_fail(c, err, "cannot write");
 		return;
 	}
 	if (r->note)
 		c->notes_written |= UINT64_C(1) << (r->note - 1);
 	c->ifs[r->interface].frames++;
-	s->frames++;
+	tally(&s->frames, 1);
 }

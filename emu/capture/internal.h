@@ -106,6 +106,12 @@ struct capture {
 	struct capture_status status;
 };
 
+// Counts something that others read without a lock. Writer only.
+static inline void tally(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
 // The file or numbered file that comes next. On failure the status tells.
 void capture_file_next(struct capture *c);
 // Ends the current file with statistics; in the last one undelivered notes stand by themselves.

@@ -15,7 +15,7 @@ static void *reserve(struct capture *c, struct byte_ring *ring, uint32_t bytes)
 
 	for (unsigned spins = 0; unlikely(p == NULL); spins++) {
 		if (!c->lossless) {
-			ring->lost++;
+			__atomic_store_n(&ring->lost, ring->lost + 1, __ATOMIC_RELAXED);
 			return NULL;
 		}
 		if (spins < SPINS_BEFORE_YIELD)

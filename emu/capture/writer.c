@@ -33,7 +33,7 @@ static unsigned drain_ring(struct capture *c, struct byte_ring *ring)
 		uint32_t bytes = r->bytes;
 		c->last_at = simtime_max(c->last_at, r->at);
 		if (merge_add(&c->merge, r) < 0) {
-			c->status.lost_disk++;
+			tally(&c->status.lost_disk, 1);
 			capture_fail(c, -ENOMEM, "cannot hold frames back");
 		}
 		byte_ring_release(ring, bytes);

@@ -45,7 +45,7 @@ static void prepare_frames(struct replay *r, const struct replay_config *cfg)
 		else
 			s->frames[last[f->tc]].next = i;
 		last[f->tc] = i;
-		if (cfg->rewrite_macs) {
+		if (cfg->rewrite_macs && f->len >= ETH_HEADER_BYTES) {
 			if (!(bytes[0] & 1))
 				memcpy(bytes, cfg->next_hop_mac, 6);
 			memcpy(bytes + 6, cfg->mac, 6);

@@ -56,10 +56,10 @@ static int add(struct replay_store *s, const struct reader_frame *f, int64_t *fi
 			path, f->number, f->caplen, f->len);
 		return -EINVAL;
 	}
-	if (f->len > UINT16_MAX || f->len < ETH_HEADER_BYTES) {
+	if (f->len > UINT16_MAX || f->len == 0) {
 		snprintf(err, err_bytes,
 			"%s: frame %" PRIu64
-			": %u bytes, expected an Ethernet frame of 14 to 65535",
+			": %u bytes, expected 1 to 65535",
 			path, f->number, f->len);
 		return -EINVAL;
 	}

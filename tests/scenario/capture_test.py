@@ -5,6 +5,7 @@
 - A capture is the same, byte by byte, on one and on two lcores.
 - The captures given are replayed through two switches: each RoCE frame comes out once, its bytes as
   sent but for MAC addresses, TTL (two lower) and IP checksum.
+- Malformed frames are dropped by the first switch, each for the reason it should be.
 - A disk that is full ends the capture and not the run; the file is valid up to there.
 - Filters, snap lengths, rings of files and comments do what they say.
 """
@@ -12,8 +13,10 @@
 import collections
 import glob
 import os
+import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -126,6 +129,70 @@ def replayed_frames_arrive_whole(exe, tmp, capture):
            summary["frames"]["delivered"])
 
 
+def roce_frame(payload=32):
+    """A valid RC SEND_ONLY from 10.0.0.1 to 10.0.0.2."""
+    udp = 8 + 12 + payload + 4
+    ip = bytearray(struct.pack("!BBHHHBBH4B4B", 0x45, 2, 20 + udp, 7, 0x4000, 64, 17, 0,
+                               10, 0, 0, 1, 10, 0, 0, 2))
+    set_checksum(ip, 0)
+    udp = struct.pack("!HHHH", 0xc001, 4791, udp, 0)
+    bth = struct.pack("!BBHII", 4, 0, 0xffff, 0x11, 5) + bytes(range(payload))
+    icrc = struct.pack("<I", check_capture.icrc(ip, udp, bth))
+    return bytearray(b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2" + b"\x08\0" + ip + udp + bth + icrc)
+
+
+def set_checksum(packet, at):
+    packet[at + 10:at + 12] = b"\0\0"
+    total = sum(struct.unpack("!10H", packet[at:at + 20]))
+    total = (total & 0xffff) + (total >> 16)
+    struct.pack_into("!H", packet, at + 10, ~((total & 0xffff) + (total >> 16)) & 0xffff)
+
+
+def changed(at, value, fix=True):
+    f = roce_frame()
+    f[at] = value
+    if fix:
+        set_checksum(f, 14)
+    return f
+
+
+def malformed_frames_are_dropped_for_their_reason(exe, tmp):
+    good = roce_frame()
+    frames = [(good, "delivered")] * 10
+    frames += [(good[:n], "malformed_eth" if n < 14 else "malformed_ip")
+               for n in range(1, len(good))]
+    # IP total length 76, UDP length 56
+    frames += [(changed(12, 0x12), "malformed_eth"), (changed(14, 0x55), "malformed_ip"),
+               (changed(14, 0x44), "malformed_ip"), (changed(17, 77), "malformed_ip"),
+               (changed(17, 19), "malformed_ip"), (changed(24, 0x99, False), "ip_checksum"),
+               (changed(17, 75), "malformed_udp"), (changed(39, 57), "malformed_udp"),
+               (changed(39, 7), "malformed_udp"), (changed(43, 1), "malformed_bth"),
+               (changed(22, 1), "ttl_expired"), (changed(33, 9), "no_route")]
+    rng = random.Random(1)
+    for _ in range(3000):  # 0x08 0x00, then nothing like an IPv4 header
+        f = bytearray(rng.getrandbits(8) for _ in range(rng.randrange(14, 200)))
+        f[0] &= 0xfe
+        f[12:15] = b"\x08\0" + bytes([rng.getrandbits(8) & 0x3f])
+        frames.append((f, "malformed_ip"))
+    rng.shuffle(frames)
+    path = os.path.join(tmp, "bad.pcap")
+    with open(path, "wb") as out:
+        out.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for f, _ in frames:
+            out.write(struct.pack("<IIII", 0, 0, len(f), len(f)) + f)
+    text = re.sub(r', filter: "[^"]*"', "", REPLAY % {"file": path}, count=1)
+    text = re.sub(r"  b:\n.*\n.*\n", "  b:\n    ip: 10.0.0.2/24\n", text)
+    text = re.sub(r"captures:.*", "", text, flags=re.S).replace("replay: {", "replay: {speed: as-fast, ")
+    _, summary = run(exe, tmp, text.replace("  b:\n    ip", "  b:\n    nic: {}\n    ip"))
+    want = collections.Counter(reason for _, reason in frames)
+    del want["delivered"]
+    want["no_qp"] = 10  # the good ones reach a NIC that knows nothing of them
+    got = {r: n for r, n in summary["drops"].items() if n and r != "total"}
+    expect(got == dict(want), "drops %s, expected %s" % (got, dict(want)))
+    errors = harness.conservation_errors(summary)
+    expect(not errors, errors)
+
+
 def capture_broken_off(exe, tmp, path, error):
     """A run whose second capture goes to `path` and fails there; returns that capture's summary."""
     whole = run(exe, tmp, LOSSLESS)[1]
@@ -222,6 +289,7 @@ def main(exe, captures):
         same_on_any_number_of_lcores(exe, tmp)
         for c in captures:
             replayed_frames_arrive_whole(exe, tmp, os.path.abspath(c))
+        malformed_frames_are_dropped_for_their_reason(exe, tmp)
         a_full_disk_does_not_stop_the_run(exe, tmp)
         a_reader_gone_does_not_stop_the_run(exe, tmp)
         an_unwritable_capture_does_not_stop_the_run(exe, tmp)

@@ -12,7 +12,8 @@ packages='build-essential pkg-config meson ninja-build libdpdk-dev libpcap-dev l
 libsqlite3-dev libjansson-dev'
 if [ "${1-}" = --tests ]; then
 	packages="$packages libcmocka-dev xz-utils tshark python3 python3-scapy python3-jsonschema
-clang-format cppcheck git iproute2 rdma-core ibverbs-utils perftest rdmacm-utils"
+clang-format cppcheck git iproute2 qemu-system-x86 busybox-static cpio
+kmod rdma-core ibverbs-utils perftest rdmacm-utils"
 fi
 
 missing=

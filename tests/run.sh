@@ -8,4 +8,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 emu/setup.sh --tests
+# Kernel and initramfs of the guests; without them their tests say so and are skipped.
+emu/attach/guest/prepare.sh --qemu >/dev/null || echo 'tests/run.sh: no guests will be tested' >&2
 exec python3 tests/run_all.py "$@"

@@ -15,6 +15,8 @@
 // The lane to a switch on another lcore that has fallen behind: try again a little later.
 #define LANE_RETRY (1 * SIM_US)
 
+#define ARP_SENDER_IP 14 // offset in the ARP body
+
 // ICMPv6 types of neighbour discovery (RFC 4861): router solicitation .. redirect.
 #define ND_FIRST 133
 #define ND_LAST  137
@@ -126,13 +128,25 @@ static void describe(struct edge *e, struct edge_port *port, struct frame *f, st
 	f->tc = traffic_class(e, p);
 }
 
+// An interface may show us what others on it send too (the host's own stack on a netdev): only who
+// uses the endpoint's address is the endpoint.
+static bool is_endpoint(const struct edge_port *p, const struct pkt *pkt)
+{
+	if (p->ip4 == 0)
+		return true;
+	if (pkt->kind == PKT_ARP)
+		return get_be32(pkt->data + pkt->l3_off + ARP_SENDER_IP) == p->ip4;
+	return pkt->ip_version == 4 && get_be32(pkt->data + pkt->src_off) == p->ip4;
+}
+
 // The endpoint's MAC is what it sends with, whatever was configured. Its ARP and ND go out as they
 // are; the rest goes to the switch, as its (proxied) neighbour table says anyway.
-static void set_next_hop(struct edge_port *p, struct frame *f)
+static void set_next_hop(struct edge_port *p, struct frame *f, const struct pkt *pkt)
 {
 	uint8_t *mac = frame_data(f);
 
-	if (!(mac[6] & 1) && (!p->mac_known || memcmp(p->mac, mac + 6, 6) != 0)) {
+	if (!(mac[6] & 1) && (!p->mac_known || memcmp(p->mac, mac + 6, 6) != 0) &&
+		is_endpoint(p, pkt)) {
 		memcpy(p->mac, mac + 6, 6);
 		p->mac_known = true;
 	}
@@ -181,7 +195,7 @@ static void take_one(struct edge *e, unsigned port, struct rte_mbuf *m)
 		node_drop(n, port, f, DROP_MTU_EXCEEDED);
 		return;
 	}
-	set_next_hop(p, f);
+	set_next_hop(p, f, &pkt);
 	queue(e, port, f);
 }
 

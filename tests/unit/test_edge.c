@@ -614,6 +614,25 @@ static void an_unknown_endpoint_is_asked_for_its_mac(void **state)
 	stop();
 }
 
+static void somebody_elses_frames_do_not_teach_the_mac(void **state)
+{
+	static const uint8_t stranger[6] = {2, 8, 8, 8, 8, 8};
+	uint8_t bytes[FRAME_BYTES], *ip = bytes + ETH_HEADER_BYTES;
+
+	start(EDGE_NO_DSCP);
+	udp_bytes(bytes, sizeof(bytes), 3, 2000);
+	memcpy(bytes + 6, stranger, 6);
+	put_be32(ip + 12, MY_IP + 7);
+	ipv4_set_checksum(ip, IPV4_HEADER_BYTES);
+	endpoint_sends(bytes, sizeof(bytes));
+	poll_port();
+	switch_sends(bytes, sizeof(bytes), 3);
+	run(SIM_MS);
+	poll_port();
+	assert_memory_equal(r->real.out[0], my_mac, 6);
+	stop();
+}
+
 static void cnp_and_pfc_are_kept_from_the_endpoint(void **state)
 {
 	uint8_t bytes[128];
@@ -805,6 +824,7 @@ int main(void)
 		cmocka_unit_test(a_frame_reaches_the_port_with_its_mac),
 		cmocka_unit_test(the_endpoints_mac_is_what_it_sends_with),
 		cmocka_unit_test(an_unknown_endpoint_is_asked_for_its_mac),
+		cmocka_unit_test(somebody_elses_frames_do_not_teach_the_mac),
 		cmocka_unit_test(cnp_and_pfc_are_kept_from_the_endpoint),
 		cmocka_unit_test(a_synthetic_frame_is_completed),
 		cmocka_unit_test(a_slow_port_pauses_the_switch_before_anything_is_lost),

@@ -57,9 +57,7 @@ static int add(struct replay_store *s, const struct reader_frame *f, int64_t *fi
 		return -EINVAL;
 	}
 	if (f->len > UINT16_MAX || f->len == 0) {
-		snprintf(err, err_bytes,
-			"%s: frame %" PRIu64
-			": %u bytes, expected 1 to 65535",
+		snprintf(err, err_bytes, "%s: frame %" PRIu64 ": %u bytes, expected 1 to 65535",
 			path, f->number, f->len);
 		return -EINVAL;
 	}

@@ -4,13 +4,15 @@
 // Which of a fixed set of event sources is due next: the inner loop of the engine.
 //
 // A node has at most one pending event per source (head of an input lane, end of a departure,
-// earliest timer). Keys are 32-bit picosecond offsets from an epoch, in blocks of 16 with the
-// minimum of each block beside them, so that finding the next source reads one line of minima and
-// one block, in SIMD, and changing a key usually writes only the key. Times beyond the 32-bit
-// horizon (4.3 ms) are saturated; when only saturated keys are left, or a time before the epoch is
-// set, the epoch moves (rare, linear in the sources).
+// earliest timer). Keys are 32 bits: the picoseconds since an epoch above, the source index below.
+// They stand in blocks of 8 with the minimum of each block beside them, so that the next event and
+// its source are the least of the minima (one line, SIMD), and changing a key usually writes only
+// the key. Ties go to the lowest source index: that, and nothing else, orders simultaneous events.
 //
-// Ties go to the lowest source index: that, and nothing else, orders simultaneous events.
+// The index takes as many bits as the sources need, the rest is the horizon: 67 us with 33 sources
+// (16 ports), 1 ms with 3. Times beyond it have the key EVQ_FAR; who executes events calls
+// evq_advance() to let the epoch follow the time, and when only far keys are left the exact times
+// are searched.
 
 #include <smmintrin.h>
 #include <stdbool.h>
@@ -23,66 +25,36 @@
 
 struct evq {
 	simtime_t epoch;
-	uint16_t n_blocks;
-	uint16_t n_minima; // n_blocks rounded up to EVQ_BLOCK
+	simtime_t advance_at; // half the horizon is used up
+	uint32_t *minima;     // [n_minima]
+	uint32_t *key;        // [n_blocks * EVQ_BLOCK]
+	simtime_t *when;      // [n_sources] exact times, SIMTIME_NEVER if none
+	uint32_t n_minima;    // n_blocks rounded up to EVQ_BLOCK
+	uint32_t horizon;     // offsets below this have a key of their own
+	uint32_t mask;        // source bits of a key
+	uint8_t bits;         // how many
+	uint32_t n_blocks;
 	uint32_t n_sources;
-	uint32_t *key;    // [n_blocks * EVQ_BLOCK]
-	uint32_t *minima; // [n_minima]
-	simtime_t *when;  // [n_sources] exact times, SIMTIME_NEVER if none
 };
 
-// All sources start without an event. Returns 0 or -ENOMEM; n_sources in 1..4096.
+// All sources start without an event. Returns 0 or -ENOMEM; n_sources in 1..65536.
 int evq_init(struct evq *q, uint32_t n_sources);
 void evq_fini(struct evq *q);
 
-// Internal to the inline functions below: recompute all keys for an epoch; move the epoch so that
-// the earliest event lies in the middle of the horizon.
-void evq_set_epoch(struct evq *q, simtime_t epoch);
-void evq_rebase(struct evq *q);
-
-static inline uint32_t evq_hmin(__m128i v)
-{
-	v = _mm_min_epu32(v, _mm_shuffle_epi32(v, _MM_SHUFFLE(1, 0, 3, 2)));
-	v = _mm_min_epu32(v, _mm_shuffle_epi32(v, _MM_SHUFFLE(2, 3, 0, 1)));
-	return (uint32_t)_mm_cvtsi128_si32(v);
-}
+// Internal to the inline functions below: computes all keys anew for an epoch; the earliest of the
+// exact times, when no key tells.
+__attribute__((cold, noinline)) void evq_set_epoch(struct evq *q, simtime_t epoch);
+__attribute__((cold, noinline)) simtime_t evq_search(const struct evq *q, uint32_t *source);
 
 // Least of a block of keys.
 static inline uint32_t evq_block_min(const uint32_t *k)
 {
-	const __m128i *v = (const __m128i *)(const void *)k;
-	return evq_hmin(_mm_min_epu32(_mm_load_si128(v), _mm_load_si128(v + 1)));
-}
+	const __m128i *b = (const __m128i *)(const void *)k;
+	__m128i v = _mm_min_epu32(_mm_load_si128(b), _mm_load_si128(b + 1));
 
-// Index of the first key of a block that equals `min`; there is one.
-static inline uint32_t evq_block_find(const uint32_t *k, uint32_t min)
-{
-	const __m128i *v = (const __m128i *)(const void *)k;
-	__m128i m = _mm_set1_epi32((int)min);
-	__m128i eq = _mm_packs_epi32(
-		_mm_cmpeq_epi32(_mm_load_si128(v), m), _mm_cmpeq_epi32(_mm_load_si128(v + 1), m));
-	return (uint32_t)__builtin_ctz((unsigned)_mm_movemask_epi8(eq)) / 2;
-}
-
-// The least key and its source.
-static inline uint32_t evq_scan(const struct evq *q, uint32_t *source)
-{
-	uint32_t block = 0;
-	uint32_t min = EVQ_FAR;
-
-	if (q->n_blocks == 1) {
-		min = q->minima[0];
-	} else {
-		uint32_t at = 0;
-		for (uint32_t i = 0; i < q->n_minima; i += EVQ_BLOCK) {
-			uint32_t m = evq_block_min(q->minima + i);
-			at = m < min ? i : at;
-			min = m < min ? m : min;
-		}
-		block = at + evq_block_find(q->minima + at, min);
-	}
-	*source = block * EVQ_BLOCK + evq_block_find(q->key + block * EVQ_BLOCK, min);
-	return min;
+	v = _mm_min_epu32(v, _mm_shuffle_epi32(v, _MM_SHUFFLE(1, 0, 3, 2)));
+	v = _mm_min_epu32(v, _mm_shuffle_epi32(v, _MM_SHUFFLE(2, 3, 0, 1)));
+	return (uint32_t)_mm_cvtsi128_si32(v);
 }
 
 // Sets the time (>= 0) of a source's next event; SIMTIME_NEVER removes it.
@@ -95,15 +67,15 @@ static inline void evq_set(struct evq *q, uint32_t source, simtime_t t)
 	}
 
 	uint64_t off = (uint64_t)(t - q->epoch);
-	uint32_t key = off < EVQ_FAR ? (uint32_t)off : EVQ_FAR;
-	uint32_t block = source / EVQ_BLOCK;
+	uint32_t key = off < q->horizon ? (uint32_t)off << q->bits | source : EVQ_FAR;
+	uint32_t *min = &q->minima[source / EVQ_BLOCK];
 	uint32_t old = q->key[source];
 
 	q->key[source] = key;
-	if (key <= q->minima[block])
-		q->minima[block] = key;
-	else if (old == q->minima[block])
-		q->minima[block] = evq_block_min(q->key + block * EVQ_BLOCK);
+	if (key <= *min)
+		*min = key;
+	else if (old == *min)
+		*min = evq_block_min(q->key + source / EVQ_BLOCK * EVQ_BLOCK);
 }
 
 // Begins a change in two steps: from here evq_when() says the source has no event, but its key
@@ -119,15 +91,27 @@ static inline simtime_t evq_when(const struct evq *q, uint32_t source)
 }
 
 // Earliest event time and its source; SIMTIME_NEVER when there is none.
-static inline simtime_t evq_next(struct evq *q, uint32_t *source)
+static inline simtime_t evq_next(const struct evq *q, uint32_t *source)
 {
-	uint32_t key = evq_scan(q, source);
+	uint32_t min = q->minima[0];
 
-	if (__builtin_expect(key == EVQ_FAR, 0)) {
-		evq_rebase(q);
-		key = evq_scan(q, source);
-		if (key == EVQ_FAR)
-			return SIMTIME_NEVER;
+	// One block keeps its minimum in the first of them, which saves hosts the search.
+	if (q->n_blocks > 1) {
+		min = evq_block_min(q->minima);
+		for (uint32_t i = EVQ_BLOCK; i < q->n_minima; i += EVQ_BLOCK) {
+			uint32_t m = evq_block_min(q->minima + i);
+			min = m < min ? m : min;
+		}
 	}
-	return q->epoch + key;
+	if (__builtin_expect(min == EVQ_FAR, 0))
+		return evq_search(q, source);
+	*source = min & q->mask;
+	return q->epoch + (min >> q->bits);
+}
+
+// Events before `now` are executed: keeps the horizon ahead of it.
+static inline void evq_advance(struct evq *q, simtime_t now)
+{
+	if (__builtin_expect(now > q->advance_at, 0))
+		evq_set_epoch(q, now);
 }

@@ -44,8 +44,6 @@ struct lane {
 	uint64_t byte_time; // see byte_time_fp()
 	simtime_t delay;    // propagation + the sender's forwarding latency, > 0
 	simtime_t free_at;  // end of the last frame sent
-	uint64_t sent_frames;
-	uint64_t sent_bytes; // frame bytes with FCS
 	// error model: each frame is corrupted with this probability (0 = never)
 	uint64_t corrupt_q32;
 	struct rng rng;

@@ -37,7 +37,7 @@ static inline void step_arrival(struct node *n, unsigned port)
 	n->ops->arrive(n, port, f);
 }
 
-static inline void step_timers(struct node *n)
+static __attribute__((noinline)) void step_timers(struct node *n)
 {
 	// One timer per step: a timer set for the same instant by the op keeps its place in the
 	// order.
@@ -63,9 +63,10 @@ static inline void step_depart(struct node *n, uint32_t src)
 		evq_set(&n->evq, src, SIMTIME_NEVER);
 }
 
-static inline void node_step(struct node *n, uint32_t src, simtime_t at)
+static __rte_always_inline void node_step(struct node *n, uint32_t src, simtime_t at)
 {
 	n->now = at > n->now ? at : n->now;
+	evq_advance(&n->evq, at);
 	n->n_events++;
 	if (src < n->n_ports) {
 		step_arrival(n, src);

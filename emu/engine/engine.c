@@ -159,6 +159,26 @@ static int run_lcore(void *arg)
 	return 0;
 }
 
+// When the last thing happened in a run that ended by itself: a frame arrived, a node noted an
+// event, a task ran. Not the last timer: those that expire without need (retransmission timers
+// re-arm lazily) would have the run end long after its traffic.
+static simtime_t last_happening(const struct engine *e)
+{
+	simtime_t last = e->last_task;
+
+	for (uint32_t i = 0; i < e->n_lanes; i++) {
+		const struct lane *l = e->lanes[i];
+		if (l->free_at > 0)
+			last = simtime_max(last, l->free_at + l->delay);
+	}
+	for (uint32_t i = 0; i < e->n_nodes; i++) {
+		const struct event_log *log = &e->nodes[i]->log;
+		if (log->n > 0)
+			last = simtime_max(last, log->ev[log->n - 1].at);
+	}
+	return last;
+}
+
 enum engine_end engine_run(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->n_nodes; i++)
@@ -178,6 +198,8 @@ enum engine_end engine_run(struct engine *e)
 	// e->now is the start of the last window: the run ended with the last event in it.
 	for (uint32_t i = 0; i < e->n_nodes; i++)
 		e->now = simtime_max(e->now, e->nodes[i]->now);
+	if (e->end == ENGINE_END_IDLE)
+		e->now = simtime_min(e->now, last_happening(e));
 	for (uint32_t i = 0; i < e->n_nodes; i++)
 		e->nodes[i]->now = e->now;
 	return e->end;

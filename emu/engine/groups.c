@@ -35,6 +35,11 @@ static simtime_t run_single(struct node *n, simtime_t end)
 	}
 }
 
+static __attribute__((noinline)) void step(struct node *n, uint32_t src, simtime_t t)
+{
+	node_step(n, src, t);
+}
+
 // Nodes of a group may reach each other within the window: always the earliest node steps, ties to
 // the lower index. A node is kept running while nobody else in the group is due before it.
 static simtime_t run_together(struct group *g, simtime_t end)
@@ -44,12 +49,13 @@ static simtime_t run_together(struct group *g, simtime_t end)
 		simtime_t t = evq_next(&g->q, &slot);
 		if (t >= end)
 			return t;
+		evq_advance(&g->q, t);
 
 		struct node *n = g->nodes[slot];
 		uint32_t src = 0;
 		t = evq_next(&n->evq, &src);
 		if (t < end && t <= evq_when(&g->q, slot))
-			node_step(n, src, t);
+			step(n, src, t);
 		evq_set(&g->q, slot, evq_next(&n->evq, &src));
 	}
 }
@@ -84,6 +90,7 @@ simtime_t lcore_run_window(struct lcore_ctx *lc, simtime_t end)
 			return simtime_min(t, remote);
 		}
 		struct group *g = lc->groups[slot];
+		evq_advance(&lc->q, t);
 		g->head.remote_min = SIMTIME_NEVER;
 		evq_set(&lc->q, slot, group_run(g, end));
 		remote = simtime_min(remote, g->head.remote_min);

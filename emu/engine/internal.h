@@ -64,7 +64,8 @@ struct engine {
 	uint32_t cap_tasks;
 	uint32_t n_foreground; // tasks that are no daemons
 	uint64_t task_seq;
-	bool touched; // a task changed nodes
+	simtime_t last_task; // time of the last foreground task that ran
+	bool touched;        // a task changed nodes
 
 	struct barrier barrier;
 	volatile bool stop;

@@ -44,6 +44,8 @@ void engine_run_tasks(struct engine *e, simtime_t now)
 		e->n_tasks--;
 		e->n_foreground -= !t.daemon;
 		memmove(e->tasks, e->tasks + 1, e->n_tasks * sizeof(*e->tasks));
+		if (!t.daemon)
+			e->last_task = e->now;
 		t.fn(e, simtime_max(t.at, e->now), t.arg);
 	}
 	if (e->touched)

@@ -44,7 +44,7 @@ static simtime_t random_time(struct rng *r, const struct evq *q, simtime_t now)
 	case 0:
 		return SIMTIME_NEVER;
 	case 1:
-		return q->epoch + HORIZON - 2 + rng_below(r, 5);
+		return q->epoch + (simtime_t)q->horizon - 2 + rng_below(r, 5);
 	case 2:
 		return now + HORIZON * (1 + rng_below(r, 1000)) + rng_below(r, 3);
 	case 3:
@@ -78,6 +78,11 @@ static void random_sets(uint32_t n, unsigned ops, uint64_t seed)
 		when[source] = t;
 		assert_int_equal(evq_when(&q, source), t);
 		assert_same(&q, when, n);
+		if (rng_below(&r, 16) == 0) {
+			uint32_t first;
+			evq_advance(&q, simtime_min(now, naive_next(when, n, &first)));
+			assert_same(&q, when, n);
+		}
 		if (rng_below(&r, 4) == 0)
 			now += rng_below(&r, 1u << (1 + rng_below(&r, 31)));
 	}
@@ -92,9 +97,9 @@ static void random_sets(uint32_t n, unsigned ops, uint64_t seed)
 
 static void agrees_with_a_linear_search_for_any_number_of_sources(void **state)
 {
-	// Around the block (16) and block-of-blocks (256) sizes, and the documented limit.
+	// Around the block (8) and block-of-blocks (64) sizes, and the documented limit.
 	static const uint32_t sizes[] = {
-		1, 2, 3, 15, 16, 17, 31, 33, 129, 255, 256, 257, 513, 1025, 4095, 4096};
+		1, 2, 3, 7, 8, 9, 16, 17, 33, 63, 64, 65, 127, 129, 257, 513, 1025, 4096};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		random_sets(sizes[i], sizes[i] > 1000 ? 3000 : 30000, 7);
@@ -116,6 +121,7 @@ static void runs_like_a_simulation_for_millions_of_operations(void **state)
 		for (unsigned k = 0; k < 1000000; k++) {
 			uint32_t source = 0;
 			simtime_t t = evq_next(&q, &source);
+			evq_advance(&q, t);
 			assert_true(t >= last);
 			assert_int_equal(evq_when(&q, source), t);
 			last = t;
@@ -146,18 +152,21 @@ static void ties_go_to_the_lowest_source(void **state)
 	evq_fini(&q);
 }
 
-// The saturated key stands for "never" and "beyond the horizon": the last exact offset is 2^32 - 2.
+// With two sources a key has 31 bits for the offset; that of the last offset would be the key that
+// stands for "never" and "beyond the horizon", so the last exact offset is 2^31 - 2.
 static void the_edge_of_the_horizon_is_exact(void **state)
 {
 	struct evq q;
 	uint32_t source;
 
 	assert_int_equal(evq_init(&q, 2), 0);
+	simtime_t horizon = q.horizon;
+	assert_int_equal(horizon, INT32_MAX);
 	for (simtime_t d = -3; d <= 3; d++) {
 		evq_set_epoch(&q, 0);
-		evq_set(&q, 0, HORIZON + 1);
-		evq_set(&q, 1, HORIZON + d);
-		assert_int_equal(evq_next(&q, &source), simtime_min(HORIZON + 1, HORIZON + d));
+		evq_set(&q, 0, horizon + 1);
+		evq_set(&q, 1, horizon + d);
+		assert_int_equal(evq_next(&q, &source), simtime_min(horizon + 1, horizon + d));
 		assert_int_equal(source, d < 1);
 		evq_set(&q, 0, SIMTIME_NEVER);
 		evq_set(&q, 1, SIMTIME_NEVER);
@@ -172,8 +181,9 @@ static void an_event_before_the_epoch_moves_it_back(void **state)
 
 	assert_int_equal(evq_init(&q, 40), 0);
 	evq_set(&q, 39, 100 * HORIZON);
-	assert_int_equal(evq_next(&q, &source), 100 * HORIZON); // the epoch is now near 100 H
-	assert_true(q.epoch > 99 * HORIZON);
+	assert_int_equal(evq_next(&q, &source), 100 * HORIZON);
+	evq_advance(&q, 100 * HORIZON);
+	assert_int_equal(q.epoch, 100 * HORIZON);
 	evq_set(&q, 20, 7);
 	evq_set(&q, 3, 8);
 	assert_int_equal(evq_next(&q, &source), 7);
@@ -186,6 +196,37 @@ static void an_event_before_the_epoch_moves_it_back(void **state)
 	evq_fini(&q);
 }
 
+// In two steps, as a departure is executed: forgotten, others set meanwhile (before the epoch too),
+// then set again or not.
+static void a_source_can_be_changed_in_two_steps(void **state)
+{
+	enum { N = 40 };
+	struct rng r = rng_stream(11, 0);
+	simtime_t when[N];
+	struct evq q;
+
+	assert_int_equal(evq_init(&q, N), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		when[i] = rng_below(&r, 1000);
+		evq_set(&q, i, when[i]);
+	}
+	for (int k = 0; k < 20000; k++) {
+		uint32_t source = rng_below(&r, N);
+		simtime_t now = k * (simtime_t)1000000;
+		evq_forget(&q, source);
+		assert_int_equal(evq_when(&q, source), SIMTIME_NEVER);
+		for (uint32_t i = rng_below(&r, 3); i > 0; i--) {
+			uint32_t other = (source + 1 + rng_below(&r, N - 1)) % N;
+			when[other] = random_time(&r, &q, now);
+			evq_set(&q, other, when[other]);
+		}
+		when[source] = random_time(&r, &q, now);
+		evq_set(&q, source, when[source]);
+		assert_same(&q, when, N);
+	}
+	evq_fini(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +234,7 @@ int main(void)
 		cmocka_unit_test(runs_like_a_simulation_for_millions_of_operations),
 		cmocka_unit_test(ties_go_to_the_lowest_source),
 		cmocka_unit_test(the_edge_of_the_horizon_is_exact),
+		cmocka_unit_test(a_source_can_be_changed_in_two_steps),
 		cmocka_unit_test(an_event_before_the_epoch_moves_it_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

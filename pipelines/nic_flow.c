@@ -97,7 +97,7 @@ static void make_shape(struct nic_qp *qp, unsigned shape, const struct qp_way *w
 	p = bth_put(p, opcode, BTH_MIG, pad, w->dest_qpn, false, 0);
 	f.len = (uint16_t)(f.l4_off + udp_bytes);
 	f.head_len = (uint16_t)(p - head + ext);
-	f.flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE;
+	f.flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE | FRAME_F_HEAD;
 	f.flags |= c->ipv6 ? FRAME_F_IPV6 : 0;
 	f.flags |= c->pcp >= 0 ? FRAME_F_TAGGED : 0;
 	memcpy(qp->shape[shape].frame, (uint8_t *)&f + NIC_FRAME_OFFSET, NIC_FRAME_BYTES);

@@ -105,6 +105,14 @@ void node_send_noted(
 	}
 }
 
+static inline void give_back(struct node *n, struct frame *f)
+{
+	if (likely(f->flags & FRAME_F_HEAD && n->cache != NULL))
+		frame_cache_put(n->cache, f);
+	else
+		frame_free(f);
+}
+
 void node_drop(struct node *n, unsigned port, struct frame *f, enum drop_reason reason)
 {
 	struct port_counters *c = n->ports[port].ctr;
@@ -115,25 +123,26 @@ void node_drop(struct node *n, unsigned port, struct frame *f, enum drop_reason 
 	n->dropped++;
 	node_digest(n, DIGEST_DROP, port, frame_identity(f) + reason);
 	node_observe(n, port, OBSERVE_RX, f, n->now, OBS_DROP, reason, 0);
-	frame_free(f);
+	give_back(n, f);
 }
 
 void node_deliver(struct node *n, unsigned port, struct frame *f)
 {
 	n->delivered++;
 	node_digest(n, DIGEST_DELIVER, port, frame_identity(f));
-	frame_free(f);
+	give_back(n, f);
 }
 
 void node_consume(struct node *n, unsigned port, struct frame *f)
 {
 	n->consumed++;
-	frame_free(f);
+	give_back(n, f);
 }
 
 struct frame *node_new_frame(struct node *n, unsigned port)
 {
-	struct frame *f = frame_alloc(n->pool.heads);
+	struct frame *f =
+		likely(n->cache != NULL) ? frame_cache_get(n->cache) : frame_alloc(n->pool.heads);
 
 	if (unlikely(f == NULL)) {
 		if (n->ports[port].ctr->drops[DROP_NO_MBUF]++ == 0)

@@ -122,6 +122,7 @@ struct node {
 	struct group *group;
 	uint64_t digest;
 	struct frame_pool pool;
+	struct frame_cache *cache; // of its lcore, NULL outside engine_run()
 
 	// warm
 	struct timer_heap timers;

@@ -179,8 +179,24 @@ static simtime_t last_happening(const struct engine *e)
 	return last;
 }
 
+// Gives every node its lcore's frame cache for the run, or takes it away and empties the caches.
+static void lend_caches(struct engine *e, bool lend)
+{
+	for (uint32_t i = 0; i < e->n_nodes; i++) {
+		struct node *n = e->nodes[i];
+		struct frame_cache *c = &n->group->lc->cache;
+		// One cache serves one pool.
+		if (c->pool == NULL)
+			c->pool = n->pool.heads;
+		n->cache = lend && c->pool == n->pool.heads ? c : NULL;
+	}
+	for (unsigned i = 0; i < e->config.n_lcores && !lend; i++)
+		frame_cache_flush(&e->lc[i].cache, 0);
+}
+
 enum engine_end engine_run(struct engine *e)
 {
+	lend_caches(e, true);
 	for (uint32_t i = 0; i < e->n_nodes; i++)
 		if (e->nodes[i]->ops->start != NULL)
 			e->nodes[i]->ops->start(e->nodes[i]);
@@ -195,6 +211,7 @@ enum engine_end engine_run(struct engine *e)
 	}
 	run_lcore(&e->lc[0]);
 	rte_eal_mp_wait_lcore();
+	lend_caches(e, false);
 	// e->now is the start of the last window: the run ended with the last event in it.
 	for (uint32_t i = 0; i < e->n_nodes; i++)
 		e->now = simtime_max(e->now, e->nodes[i]->now);

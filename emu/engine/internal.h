@@ -32,6 +32,7 @@ struct lcore_ctx {
 	uint32_t n_pollers;
 	simtime_t next; // published: earliest event it knows of, its or sent to another lcore
 	simtime_t sent; // earliest arrival its last window sent to another lcore
+	struct frame_cache cache;
 	uint64_t windows;
 	uint64_t slept;
 	struct engine *e;

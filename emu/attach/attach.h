@@ -68,7 +68,7 @@ bool attach_run_status(const struct attach_set *set, uint32_t node, unsigned run
 // that ended; the first other status; -1 when one has not ended (or the host died).
 int attach_host_exit(const struct attach_set *set, uint32_t node);
 
-// Why a host failed, or NULL. For the report.
+// Why a host failed, or NULL; valid until attach_close().
 const char *attach_host_failure(const struct attach_set *set, uint32_t node);
 
 // Ends commands (SIGTERM, a second later SIGKILL), guests, namespaces; removes sockets and

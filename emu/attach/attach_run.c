@@ -321,5 +321,10 @@ const char *attach_host_failure(const struct attach_set *set, uint32_t node)
 {
 	const struct attached *a = find(set, node);
 
-	return a != NULL && a->session.state == SESSION_FAILED ? a->session.failure : NULL;
+	if (a == NULL)
+		return NULL;
+	pthread_mutex_lock(lock_of(set));
+	bool failed = a->session.state == SESSION_FAILED;
+	pthread_mutex_unlock(lock_of(set));
+	return failed ? a->session.failure : NULL; // written once, before the state
 }

@@ -144,8 +144,8 @@ static void fail(struct session *s, const char *why)
 {
 	if (s->state == SESSION_FAILED)
 		return;
-	s->state = SESSION_FAILED;
 	snprintf(s->failure, sizeof(s->failure), "%s", why);
+	s->state = SESSION_FAILED;
 }
 
 static void remember(struct session *s, const char *line)

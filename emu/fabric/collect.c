@@ -14,6 +14,7 @@
 #include "emu/fabric/buffers.h"
 #include "emu/fabric/fabemu_version.h"
 #include "emu/fabric/internal.h"
+#include "pipelines/edge.h"
 #include "pipelines/ethernet_switch.h"
 #include "pipelines/nic.h"
 
@@ -191,6 +192,28 @@ static const char *attach_name(const struct sc_host *h)
 	return NULL;
 }
 
+static void add_device(const struct fabric *f, uint32_t node, unsigned port, struct run_port *out)
+{
+	const struct scenario *s = f->s;
+
+	if (!sc_is_host(s, node))
+		return;
+	switch (sc_host_of(s, node)->kind) {
+	case SC_HOST_ATTACH:
+		out->device = DEVICE_EDGE;
+		out->device_ctr = (const uint64_t *)edge_counters(f->nodes[node], port);
+		break;
+	case SC_HOST_NIC:
+		if (port == 0) {
+			out->device = DEVICE_NIC;
+			out->device_ctr = (const uint64_t *)nic_counters(f->nodes[node]);
+		}
+		break;
+	case SC_HOST_REPLAY:
+		break;
+	}
+}
+
 static int collect_nodes(struct fabric *f, struct results_store *st, struct run_results *r)
 {
 	const struct scenario *s = f->s;
@@ -236,6 +259,7 @@ static int collect_nodes(struct fabric *f, struct results_store *st, struct run_
 				.rate_bps = n->ports[p].out->rate_bps,
 				.ctr = n->ports[p].ctr,
 			};
+			add_device(f, i, p, &st->ports[port]);
 		}
 	}
 	r->nodes = st->nodes;

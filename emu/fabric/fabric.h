@@ -50,6 +50,7 @@ struct fabric {
 	struct fabric_capture *captures;
 	unsigned n_captures;
 	struct attach_set *attach; // real endpoints
+	char attach_failure[300];  // of the first that failed, "" if none
 	const char *failure;       // why the run itself failed, or NULL
 
 	struct timeline_entry *timeline; // [s->n_events]

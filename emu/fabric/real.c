@@ -8,6 +8,7 @@
 #include "emu/attach/attach.h"
 #include "emu/fabric/internal.h"
 
+#define LOG_NAME_BYTES 64
 #define WATCH_INTERVAL (10 * SIM_MS) // wall time
 
 int attach_open_all(struct fabric *f)
@@ -67,19 +68,24 @@ int collect_guests(struct fabric *f, struct run_guest **store, struct run_result
 {
 	const struct scenario *s = f->s;
 
-	*store = calloc(count_runs(s) + 1, sizeof(**store));
+	// Behind the entries, the names of the hosts' console logs.
+	unsigned n = count_runs(s) + 1;
+	*store = calloc(1, n * sizeof(**store) + s->n_hosts * LOG_NAME_BYTES);
 	if (*store == NULL)
 		return -ENOMEM;
+	char(*log)[LOG_NAME_BYTES] = (char(*)[LOG_NAME_BYTES])(*store + n);
 	for (uint32_t i = 0; i < s->n_hosts; i++) {
 		const struct sc_host *h = &s->hosts[i];
 		if (h->kind != SC_HOST_ATTACH)
 			continue;
+		snprintf(log[i], LOG_NAME_BYTES, "%s.console", s->nodes[h->node].name);
 		for (uint32_t k = 0; k < h->attach.n_run; k++) {
 			int status;
 			bool ended = attach_run_status(f->attach, h->node, k, &status);
 			(*store)[r->n_guests++] = (struct run_guest){
 				.name = s->nodes[h->node].name,
 				.command = h->attach.run[k].command,
+				.log = log[i],
 				.exit_status = !ended         ? -1
 					       : status > 128 ? 128
 							      : status,
@@ -87,8 +93,11 @@ int collect_guests(struct fabric *f, struct run_guest **store, struct run_result
 			};
 		}
 		const char *failure = attach_host_failure(f->attach, h->node);
-		if (failure != NULL && r->failure == NULL)
-			r->failure = failure;
+		if (failure != NULL && r->failure == NULL) {
+			snprintf(f->attach_failure, sizeof(f->attach_failure), "%s: %s",
+				s->nodes[h->node].name, failure);
+			r->failure = f->attach_failure;
+		}
 	}
 	r->guests = *store;
 	return 0;

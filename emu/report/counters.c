@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipelines/edge.h"
+#include "pipelines/nic.h"
+
 // Where a counter's value is: at `offset` in struct port_counters, and for priority p `stride` * p
 // further on; summed over the priorities if `sum`.
 struct counter {
@@ -98,4 +101,35 @@ bool port_counter_is_time(unsigned id)
 	size_t offset = per_prio[(id - N_PLAIN) / PRIO_COUNT].offset;
 	return offset == offsetof(struct port_counters, rx_pause_duration) ||
 	       offset == offsetof(struct port_counters, tx_pause_duration);
+}
+
+// ---- devices ------------------------------------------------------------------------------------
+
+#define X(name, help) #name,
+static const char *const nic_names[] = {NIC_COUNTERS(X)};
+static const char *const edge_names[] = {EDGE_COUNTERS(X)};
+#undef X
+
+static_assert(sizeof(struct nic_counters) == sizeof(nic_names) / sizeof(char *) * sizeof(uint64_t),
+	"an array of counters");
+static_assert(
+	sizeof(struct edge_counters) == sizeof(edge_names) / sizeof(char *) * sizeof(uint64_t),
+	"an array of counters");
+
+static const struct {
+	const char *const *names;
+	unsigned n;
+} devices[DEVICE_KIND_COUNT] = {
+	[DEVICE_NIC] = {nic_names, sizeof(nic_names) / sizeof(nic_names[0])},
+	[DEVICE_EDGE] = {edge_names, sizeof(edge_names) / sizeof(edge_names[0])},
+};
+
+unsigned device_counter_count(enum device_kind kind)
+{
+	return devices[kind].n;
+}
+
+const char *device_counter_name(enum device_kind kind, unsigned id)
+{
+	return devices[kind].names[id];
 }

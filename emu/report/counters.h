@@ -45,5 +45,12 @@ unsigned port_counter_count(void);
 // buf[COUNTER_NAME_MAX]; returns it.
 char *port_counter_name(unsigned id, char *buf);
 uint64_t port_counter_value(const struct port_counters *c, unsigned id);
+// What a host's device counts besides: a built-in NIC (mlx5's hw_counters, on its first port), the
+// edge of a real endpoint. Values are an array in the order of the device's own table.
+enum device_kind { DEVICE_NONE, DEVICE_NIC, DEVICE_EDGE, DEVICE_KIND_COUNT };
+
+unsigned device_counter_count(enum device_kind kind);
+const char *device_counter_name(enum device_kind kind, unsigned id);
+
 // True for counters that hold picoseconds.
 bool port_counter_is_time(unsigned id);

@@ -82,6 +82,12 @@ static bool is_counter(const char *part)
 		if (expect_matches(part, port_counter_name(i, name)))
 			return true;
 	}
+	for (unsigned kind = 0; kind < DEVICE_KIND_COUNT; kind++) {
+		for (unsigned i = 0; i < device_counter_count((enum device_kind)kind); i++) {
+			if (expect_matches(part, device_counter_name((enum device_kind)kind, i)))
+				return true;
+		}
+	}
 	return false;
 }
 

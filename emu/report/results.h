@@ -16,6 +16,7 @@
 #include "emu/core/event.h"
 #include "emu/core/node.h"
 #include "emu/core/simtime.h"
+#include "emu/report/counters.h"
 #include "models/deadlock.h"
 
 #define SUMMARY_SCHEMA         "fabemu-summary"
@@ -54,6 +55,8 @@ struct run_port {
 	const char *peer;  // "node:port", NULL when not connected
 	uint64_t rate_bps; // of its output lane
 	const struct port_counters *ctr;
+	enum device_kind device;
+	const uint64_t *device_ctr; // [device_counter_count(device)]
 };
 
 enum run_node_kind { RUN_NODE_SWITCH, RUN_NODE_HOST };

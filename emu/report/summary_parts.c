@@ -117,8 +117,9 @@ json_t *summary_flows(const struct run_results *r)
 // ---------------------------------------------------------------
 
 // Only counters that are not zero: a large fabric has thousands that are.
-static json_t *counters_json(const struct port_counters *c)
+static json_t *counters_json(const struct run_port *port)
 {
+	const struct port_counters *c = port->ctr;
 	json_t *o = json_object();
 	char name[COUNTER_NAME_MAX];
 
@@ -127,6 +128,11 @@ static json_t *counters_json(const struct port_counters *c)
 		if (v != 0)
 			json_object_set_new(
 				o, port_counter_name(i, name), json_integer((json_int_t)v));
+	}
+	for (unsigned i = 0; i < device_counter_count(port->device); i++) {
+		if (port->device_ctr[i] != 0)
+			json_object_set_new(o, device_counter_name(port->device, i),
+				json_integer((json_int_t)port->device_ctr[i]));
 	}
 	return o;
 }
@@ -144,7 +150,7 @@ json_t *summary_ports(const struct run_results *r)
 					"kind", node->kind == RUN_NODE_SWITCH ? "switch" : "host",
 					"port", port->name, "peer", port->peer, "rate_bps",
 					(json_int_t)port->rate_bps, "counters",
-					counters_json(port->ctr)));
+					counters_json(port)));
 		}
 	}
 	return a;

@@ -141,6 +141,9 @@ def rxe_guests(exe, tmp):
           "statuses %s" % s["guests"])
     # 200 messages of 64 KiB in 4 KiB packets, all lossless (DSCP 3 by the edge).
     check(counters(s, "guest2")["tx_prio3_packets"] >= 200 * 16, "too few RoCE frames at priority 3")
+    c = counters(s, "guest2")
+    check(c["edge_dscp_rewritten"] == c["tx_prio3_packets"], "not every RoCE frame got its DSCP: %s" % c)
+    check(s["guests"][0]["log"] == "guest1.console", "no log named")
     check(s["drops"]["total"] == s["drops"].get("not_routable", 0), "drops: %s" % s["drops"])
     check("RDMA_Write BW Test" in console(out, "guest2"), "no perftest output on the console")
     errors = [e for c in harness.capture_files(s, out) for e in harness.capture_errors(c)]
@@ -178,6 +181,46 @@ def rxe_under_pfc(exe, tmp):
     check(c.get("rx_prio3_pause", 0) > 0, "the edge was never paused: %s" % c)
     check(c["tx_prio3_packets"] >= 300 * 16, "too few frames: %s" % c)
     check(s["drops"]["total"] == s["drops"].get("not_routable", 0), "drops: %s" % s["drops"])
+
+
+TWO_PORTS = """
+clock: wall
+lag_bound: 5s
+duration: 300s
+defaults:
+  link: {rate: 1Gbps}
+  attach: {kind: guest, mtu: 1500, memory: 256MiB, ready_timeout: 240s, accel: %s}
+switches: [sw1, sw2]
+hosts:
+  two:
+    attach:
+      run:
+        - {command: "ibv_rc_pingpong -d rxe0 -g 1 -n 20", timeout: 200s}
+        - {command: "ibv_rc_pingpong -d rxe1 -g 1 -n 20", timeout: 200s}
+  one:
+    attach:
+      run:
+        - {command: "ibv_rc_pingpong -d rxe0 -g 1 -n 20 two", after: 5s, timeout: 200s}
+        - {command: "ibv_rc_pingpong -d rxe0 -g 1 -n 20 two-eth1", after: 5s, timeout: 200s}
+links: [[two, sw1], [two, sw2], [sw1, sw2], [one, sw1]]
+expect: [host.two.exit == 0, host.one.exit == 0]
+"""
+
+
+def two_ports(exe, tmp, accel="auto"):
+    """A guest with two ports has an rxe device on each; path MTU 1024 of a 1500-byte MTU."""
+    need(exe, "guest", "rdma_tools")
+    _, s = run(exe, tmp, write(tmp, TWO_PORTS % accel))
+    # 4 KiB messages in 1 KiB packets: 20 pingpongs are 80 data frames each way on either port.
+    for port in ("eth0", "eth1"):
+        c = counters(s, "two", port)
+        check(c["edge_tx_frames"] >= 80, "%s: %s" % (port, c))
+
+
+def qemu_tcg(exe, tmp):
+    """The same under QEMU without KVM, which every machine can do."""
+    need(exe, "qemu", "guest_kernel", "rdma_tools")
+    two_ports(exe, tmp, "tcg")
 
 
 def guest_fails(exe, tmp):
@@ -500,7 +543,7 @@ def prepare(exe, tmp):
     check(p.returncode == 1 and p.stdout.count("\n") == 1 and "/nonexistent" in p.stdout, p.stdout)
 
 
-CASES = {f.__name__: f for f in (rxe_guests, rxe_under_pfc, guest_fails, netns, run_statuses,
+CASES = {f.__name__: f for f in (rxe_guests, rxe_under_pfc, two_ports, qemu_tcg, guest_fails, netns, run_statuses,
                                  tap_and_netdev, vlan_priority, vhost_user, dpdk_device,
                                  interrupted, killed, prepare)}
 CASES["doctor"] = doctor_case

@@ -160,6 +160,7 @@ static void queue(struct edge *e, unsigned port, struct frame *f)
 	unsigned prio = f->tc;
 
 	frame_queue_push(&p->rx_queue[prio], f);
+	frame_pad(f);
 	p->rx_bytes[prio] += frame_buffer_bytes(f);
 	p->backlog |= (uint8_t)(1u << prio);
 	if (p->rx_bytes[prio] >= e->rx_limit && !(p->full >> prio & 1)) {

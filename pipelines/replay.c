@@ -95,6 +95,7 @@ static struct frame *make_frame(struct replay *r, const struct replay_frame *fro
 	f->flow_hash = from->flow_hash;
 	f->dst = from->dst;
 	memcpy(frame_data(f), r->store.bytes + from->at, len);
+	frame_pad(f);
 	node_adopt(n, f);
 	return f;
 }

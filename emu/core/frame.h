@@ -21,6 +21,7 @@
 #include <rte_mbuf.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "emu/core/simtime.h"
 
@@ -53,7 +54,7 @@ struct frame {
 	simtime_t born;     // when it entered the fabric
 	uint32_t flow_hash; // (parse) of the 5-tuple, for ECMP
 	uint32_t dst;       // (parse) endpoint index of the destination address, or FRAME_NO_DST
-	uint16_t len;       // bytes of the Ethernet frame without FCS, payload included
+	uint16_t len;       // bytes of the Ethernet frame without FCS, payload included; >= 60
 	uint16_t data_off;  // headers start at (uint8_t *)(f + 1) + data_off
 	uint16_t head_len;  // bytes really present in the buffer (== len unless FRAME_F_SYNTH)
 	uint16_t in_port;   // arrival port at the node that holds it
@@ -93,16 +94,26 @@ static inline uint8_t *frame_data(const struct frame *f)
 	return (uint8_t *)((uintptr_t)(f + 1) + f->data_off);
 }
 
-// Bytes the frame occupies on an Ethernet wire: preamble, frame padded to 64 with FCS, gap.
+// Who takes in a frame from outside brings it to the least length of Ethernet (IEEE 802.3
+// 4A.2.3.2.4), as a NIC does on sending. Its bytes are all present, and so is room for 60.
+static inline void frame_pad(struct frame *f)
+{
+	if (unlikely(f->len < ETH_MIN_BYTES)) {
+		memset(frame_data(f) + f->len, 0, ETH_MIN_BYTES - f->len);
+		f->len = f->head_len = ETH_MIN_BYTES;
+	}
+}
+
+// Bytes the frame occupies on an Ethernet wire: preamble, frame, FCS, gap.
 static inline uint32_t frame_wire_bytes(const struct frame *f)
 {
-	return RTE_MAX((uint32_t)f->len, ETH_MIN_BYTES) + ETH_OVERHEAD_BYTES;
+	return f->len + ETH_OVERHEAD_BYTES;
 }
 
 // Bytes that count against a switch buffer and in port statistics: the frame with its FCS.
 static inline uint32_t frame_buffer_bytes(const struct frame *f)
 {
-	return RTE_MAX((uint32_t)f->len, ETH_MIN_BYTES) + ETH_FCS_BYTES;
+	return f->len + ETH_FCS_BYTES;
 }
 
 struct frame_queue {

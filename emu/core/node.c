@@ -64,11 +64,9 @@ static void lost_on_lane(struct node *n, unsigned port, struct frame *f, enum dr
 	node_drop(n, port, f, reason);
 }
 
-void node_send_noted(
-	struct node *n, unsigned port, struct frame *f, int what, uint64_t a, uint64_t b)
+// Occupies the lane for the frame and counts it. Returns when its last bit is sent.
+static inline simtime_t occupy(struct node *n, struct node_port *p, struct lane *l, struct frame *f)
 {
-	struct node_port *p = &n->ports[port];
-	struct lane *l = p->out;
 	struct port_traffic *t = &p->ctr->prio[f->tc];
 	uint32_t bytes = frame_buffer_bytes(f);
 	simtime_t start = simtime_max(n->now, l->free_at);
@@ -78,31 +76,73 @@ void node_send_noted(
 	t->tx_frames++;
 	t->tx_bytes += bytes;
 	n->data_hops += f->payload_len != 0;
-	node_observe(n, port, OBSERVE_TX, f, start, (enum observe_what)what, a, b);
+	return end;
+}
 
-	if (unlikely(!l->up)) {
+static inline void push(struct lane *l, struct frame *f, simtime_t at)
+{
+	uint32_t tail = l->tail;
+
+	l->slots[tail & l->mask] = (struct lane_slot){.f = f, .at = at};
+	__atomic_store_n(&l->tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+static __attribute__((noinline)) void wake_reader(struct lane *l, simtime_t at)
+{
+	struct node *dst = l->dst;
+
+	evq_set(&dst->evq, l->dst_port, at);
+	((struct group_head *)dst->group)->wake(dst->group, dst, at);
+}
+
+// The general case: someone looks, the lane is down, faulty, full, or its reader on another lcore.
+__attribute__((noinline)) void node_send_noted(
+	struct node *n, unsigned port, struct frame *f, int what, uint64_t a, uint64_t b)
+{
+	struct node_port *p = &n->ports[port];
+	struct lane *l = p->out;
+	simtime_t start = simtime_max(n->now, l->free_at);
+	simtime_t end = occupy(n, p, l, f);
+
+	node_observe(n, port, OBSERVE_TX, f, start, (enum observe_what)what, a, b);
+	if (!l->up) {
 		lost_on_lane(n, port, f, DROP_LINK_DOWN);
 		return;
 	}
-	if (unlikely(l->corrupt_q32 != 0) && rng_hit(&l->rng, l->corrupt_q32))
+	if (l->corrupt_q32 != 0 && rng_hit(&l->rng, l->corrupt_q32))
 		f->flags |= FRAME_F_CORRUPT;
-	if (unlikely(lane_full(l)) && (l->remote || lane_grow(l) < 0)) {
+	if (lane_full(l) && (l->remote || lane_grow(l) < 0)) {
 		lost_on_lane(n, port, f, DROP_RX_OVERRUN);
 		return;
 	}
 
 	simtime_t at = end + l->delay;
-	uint32_t tail = l->tail;
-	l->slots[tail & l->mask] = (struct lane_slot){.f = f, .at = at};
-	__atomic_store_n(&l->tail, tail + 1, __ATOMIC_RELEASE);
-	if (unlikely(l->remote)) {
+	bool wake = !l->remote && lane_empty(l);
+	push(l, f, at);
+	if (l->remote) {
 		struct group_head *g = (struct group_head *)n->group;
 		g->remote_min = simtime_min(g->remote_min, at);
-	} else if (tail == l->head) {
-		struct node *dst = l->dst;
-		evq_set(&dst->evq, l->dst_port, at);
-		((struct group_head *)dst->group)->wake(dst->group, dst, at);
+	} else if (wake) {
+		wake_reader(l, at);
 	}
+}
+
+void node_send(struct node *n, unsigned port, struct frame *f)
+{
+	struct node_port *p = &n->ports[port];
+	struct lane *l = p->out;
+	uint32_t waiting = l->tail - l->head;
+
+	// Nothing below calls anything but in tail position: no registers to save.
+	if (unlikely(p->obs != NULL || !l->up || l->remote || l->corrupt_q32 != 0 ||
+		     waiting > l->mask)) {
+		node_send_noted(n, port, f, OBS_PASS, 0, 0);
+		return;
+	}
+	simtime_t at = occupy(n, p, l, f) + l->delay;
+	push(l, f, at);
+	if (waiting == 0)
+		wake_reader(l, at);
 }
 
 static inline void give_back(struct node *n, struct frame *f)

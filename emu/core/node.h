@@ -218,16 +218,13 @@ void node_timer(struct node *n, simtime_t at, uint32_t kind, uint32_t arg);
 
 // Puts `f` on the wire of `port` now (the lane should be idle; else it starts when it becomes so).
 // The frame is gone for the caller. Counts it; applies the lane's error model and state: on a lane
-// that is down, or full (which only a wall-clock overload can cause), the frame is dropped and
-// counted. The port's observer is told `what` (enum observe_what), with `a` and `b` for the
+// that is down, or full (which only a wall-clock overload can cause), it is dropped and counted.
+void node_send(struct node *n, unsigned port, struct frame *f);
+
+// The same, and the port's observer is told `what` (enum observe_what), with `a` and `b` for the
 // comment.
 void node_send_noted(
 	struct node *n, unsigned port, struct frame *f, int what, uint64_t a, uint64_t b);
-
-static inline void node_send(struct node *n, unsigned port, struct frame *f)
-{
-	node_send_noted(n, port, f, 0 /* OBS_PASS */, 0, 0);
-}
 
 // Ends a frame here for a reason: counts by port, reason and the frame's class (f->tc), tells the
 // observer, frees it.

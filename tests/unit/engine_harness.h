@@ -180,7 +180,7 @@ static inline simtime_t expected_arrival(
 {
 	const struct lane *l = p->n.ports[port].out;
 	simtime_t wire =
-		(simtime_t)(UINT64_C(8000000000000) / l->rate_bps * (RTE_MAX(f->len, 60u) + 24));
+		(simtime_t)(UINT64_C(8000000000000) / l->rate_bps * (f->len + 24u));
 
 	return simtime_max(p->n.now, l->free_at) + wire + l->delay;
 }

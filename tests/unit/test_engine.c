@@ -76,7 +76,7 @@ static void make_frame(struct traffic *t)
 {
 	struct node *n = &t->p.n;
 	unsigned port = rng_below(&n->rng, n->n_ports);
-	struct frame *f = probe_frame(&t->p, port, 40 + rng_below(&n->rng, 1475));
+	struct frame *f = probe_frame(&t->p, port, 60 + rng_below(&n->rng, 1455));
 
 	if (f == NULL)
 		return;

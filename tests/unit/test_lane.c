@@ -157,18 +157,27 @@ static void growth_ends_at_the_limit(void **state)
 	lane_fini(&l);
 }
 
-// Wire bytes are the frame padded to 60, FCS 4, preamble 8 and gap 12; buffers count the FCS only.
+// What comes from outside is padded to 60 with zeros; FCS 4, preamble 8 and gap 12 come on top on
+// the wire; buffers count the FCS only.
 static void short_frames_are_padded(void **state)
 {
 	static const struct {
 		uint16_t len;
 		uint32_t wire, buffer;
 	} frames[] = {{14, 84, 64}, {60, 84, 64}, {61, 85, 65}, {1514, 1538, 1518}};
+	static alignas(64) uint8_t room[sizeof(struct frame) + 64];
+	struct frame *f = (struct frame *)room;
 
 	for (int i = 0; i < 4; i++) {
-		struct frame f = {.len = frames[i].len};
-		assert_int_equal(frame_wire_bytes(&f), frames[i].wire);
-		assert_int_equal(frame_buffer_bytes(&f), frames[i].buffer);
+		*f = (struct frame){.len = frames[i].len, .head_len = frames[i].len};
+		memset(frame_data(f), 0xff, 64);
+		frame_pad(f);
+		assert_int_equal(frame_wire_bytes(f), frames[i].wire);
+		assert_int_equal(frame_buffer_bytes(f), frames[i].buffer);
+		assert_int_equal(f->head_len, f->len);
+		assert_int_equal(frame_data(f)[frames[i].len < 60 ? frames[i].len : 60],
+			frames[i].len < 60 ? 0 : 0xff);
+		assert_int_equal(frame_data(f)[60], 0xff);
 	}
 }
 

@@ -115,13 +115,13 @@ static void judge_port(struct judge *j, const char *node, const struct run_port 
 		j->unit = port_counter_is_time(i) ? EXPECT_TIME : EXPECT_COUNT;
 		offer(j, what, (double)port_counter_value(port->ctr, i));
 	}
-	j->unit = EXPECT_COUNT;
 	for (unsigned i = 0; i < device_counter_count(port->device); i++) {
 		const char *counter = device_counter_name(port->device, i);
 
 		if (!expect_matches(j->e->part[3], counter))
 			continue;
 		snprintf(what, sizeof(what), "counter.%s.%s.%s", node, port->name, counter);
+		j->unit = EXPECT_COUNT;
 		offer(j, what, (double)port->device_ctr[i]);
 	}
 }

@@ -23,6 +23,8 @@ struct edge_port {
 	// from the real port towards the fabric
 	struct frame_queue rx_queue[PRIO_COUNT];
 	uint32_t rx_bytes[PRIO_COUNT];
+	uint32_t last_ip4; // destination looked up last, host order; 0: none
+	uint32_t last_dst;
 	uint8_t backlog;   // priorities with queued frames
 	uint8_t full;      // priorities whose queue has reached its limit
 	uint8_t last_prio; // that sent, for round robin

@@ -2,6 +2,7 @@
 // From the real port into the fabric: parse once, refuse what is malformed, set the DSCP, queue by
 // priority, send as the link and the switch's PFC allow.
 
+#include <rte_prefetch.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -77,12 +78,20 @@ static bool is_neighbour_discovery(const struct pkt *p)
 	       p->data[p->l4_off] <= ND_LAST;
 }
 
-static uint32_t destination(const struct edge *e, const struct pkt *p)
+// A burst mostly goes to one endpoint, and the table does not change while frames flow.
+static uint32_t destination(const struct edge *e, struct edge_port *port, const struct pkt *p)
 {
 	if (e->endpoints == NULL)
 		return FRAME_NO_DST;
-	if (p->ip_version == 4)
-		return endpoint_find_ipv4(e->endpoints, p->data + p->dst_off);
+	if (p->ip_version == 4) {
+		uint32_t ip = get_be32(p->data + p->dst_off);
+
+		if (ip != port->last_ip4 || ip == 0) {
+			port->last_ip4 = ip;
+			port->last_dst = endpoint_find_ipv4(e->endpoints, p->data + p->dst_off);
+		}
+		return port->last_dst;
+	}
 	return endpoint_find_ipv6(e->endpoints, p->data + p->dst_off);
 }
 
@@ -124,7 +133,7 @@ static void describe(struct edge *e, struct edge_port *port, struct frame *f, st
 		port->ctr.edge_local_in++;
 	}
 	f->flow_hash = pkt_flow_hash(p);
-	f->dst = destination(e, p);
+	f->dst = destination(e, port, p);
 	f->tc = traffic_class(e, p);
 }
 
@@ -251,6 +260,7 @@ void edge_depart(struct node *n, unsigned port)
 	struct frame *f = frame_queue_pop(&p->rx_queue[prio]);
 	p->last_prio = (uint8_t)prio;
 	p->rx_bytes[prio] -= frame_buffer_bytes(f);
+	rte_prefetch0(p->rx_queue[prio].head);
 	if (frame_queue_empty(&p->rx_queue[prio]))
 		p->backlog &= (uint8_t) ~(1u << prio);
 	if (p->rx_bytes[prio] < e->rx_limit)

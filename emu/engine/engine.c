@@ -23,6 +23,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
 		return -ENOMEM;
 	e->config = *config;
 	e->barrier.n = config->n_lcores;
+	pace_init(&e->pace);
 	if (posix_memalign(
 		    (void **)&e->lc, RTE_CACHE_LINE_SIZE, config->n_lcores * sizeof(*e->lc)) != 0) {
 		free(e);

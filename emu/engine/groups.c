@@ -206,8 +206,24 @@ static uint64_t affinity(const struct group *g, const struct lcore_ctx *lc)
 	return n;
 }
 
-// Heaviest first, to the lcore that knows most of the group's neighbours among those that stay
-// below a fair share; what an lcore runs never changes results, only speed.
+// Of two lcores: the one where the group fits its fair share, that knows more of its neighbours,
+// that has less to do, in this order.
+static bool suits_better(const struct engine *e, const struct group *g, const uint64_t *load,
+	uint64_t share, unsigned c, unsigned best)
+{
+	bool fits = load[c] + g->weight <= share;
+	bool best_fits = load[best] + g->weight <= share;
+	uint64_t known = affinity(g, &e->lc[c]);
+	uint64_t best_known = affinity(g, &e->lc[best]);
+
+	if (fits != best_fits)
+		return fits;
+	if (fits && known != best_known)
+		return known > best_known;
+	return load[c] < load[best];
+}
+
+// Heaviest first; what an lcore runs never changes results, only speed.
 static int assign_lcores(struct engine *e)
 {
 	struct group **order = calloc(e->n_groups, sizeof(struct group *));
@@ -226,17 +242,9 @@ static int assign_lcores(struct engine *e)
 	for (uint32_t i = 0; i < e->n_groups; i++) {
 		struct group *g = order[i];
 		unsigned best = 0;
-		int64_t best_score = INT64_MIN;
-		for (unsigned c = 0; c < e->config.n_lcores; c++) {
-			bool fits = load[c] + g->weight <= share;
-			int64_t score =
-				fits ? (int64_t)(affinity(g, &e->lc[c]) * 2) - (int64_t)load[c]
-				     : -(int64_t)share - (int64_t)load[c];
-			if (score > best_score) {
-				best_score = score;
+		for (unsigned c = 1; c < e->config.n_lcores; c++)
+			if (suits_better(e, g, load, share, c, best))
 				best = c;
-			}
-		}
 		g->lc = &e->lc[best];
 		load[best] += g->weight;
 	}

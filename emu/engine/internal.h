@@ -8,6 +8,7 @@
 #include "emu/core/evq.h"
 #include "emu/engine/barrier.h"
 #include "emu/engine/engine.h"
+#include "emu/engine/pace.h"
 
 struct lcore_ctx;
 
@@ -69,6 +70,7 @@ struct engine {
 	bool touched;        // a task changed nodes
 
 	struct barrier barrier;
+	struct pace pace; // virtual clock, several lcores
 	volatile bool stop;
 	// Decided by the last lcore at the barrier, read by all after it.
 	simtime_t now;

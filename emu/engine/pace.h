@@ -36,7 +36,10 @@ static inline void pace_settle(struct pace *p)
 {
 	bool solo = p->ticks[0] <= p->ticks[1];
 
-	p->keep = solo == p->settled_solo && p->keep < PACE_LONGEST ? 2 * p->keep : PACE_KEEP;
+	if (solo != p->settled_solo)
+		p->keep = PACE_KEEP;
+	else if (p->keep < PACE_LONGEST)
+		p->keep *= 2;
 	p->settled_solo = p->solo = solo;
 	p->phase = PACE_SETTLED;
 	p->left = p->keep;

@@ -131,7 +131,8 @@ void node_send(struct node *n, unsigned port, struct frame *f)
 {
 	struct node_port *p = &n->ports[port];
 	struct lane *l = p->out;
-	uint32_t waiting = l->tail - l->head;
+	// Only used when the reader is on this lcore.
+	uint32_t waiting = l->tail - __atomic_load_n(&l->head, __ATOMIC_RELAXED);
 
 	// Nothing below calls anything but in tail position: no registers to save.
 	if (unlikely(p->obs != NULL || !l->up || l->remote || l->corrupt_q32 != 0 ||

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -17,8 +18,10 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ARGS_MAX      64
+#define NO_HUGE       "FABEMU_NO_HUGE" // environment: leave hugepages alone
 #define LCORE_MAP_MAX 65536
 #define HUGEPAGE      ((size_t)2 << 20)
 #define EAL_OVERHEAD  ((size_t)24 << 20) // EAL's own tables and malloc's slack
@@ -79,6 +82,27 @@ static int split_extra(const char *extra, char *copy, size_t len, char **argv, i
 	return argc;
 }
 
+// The pages that were free may be gone, or not for us; EAL cannot be initialised twice in a
+// process. Returns only if that fails.
+static void start_over_without_hugepages(void)
+{
+	static char cmdline[65536];
+	static char *argv[4096];
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, cmdline, sizeof(cmdline) - 1) : -1;
+	size_t argc = 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0 || (size_t)n == sizeof(cmdline) - 1)
+		return;
+	for (char *p = cmdline; p < cmdline + n && argc < RTE_DIM(argv) - 1; p += strlen(p) + 1)
+		argv[argc++] = p;
+	setenv(NO_HUGE, "1", 1);
+	fflush(NULL);
+	execv("/proc/self/exe", argv);
+}
+
 int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
 {
 	static char lcores[LCORE_MAP_MAX];
@@ -93,7 +117,9 @@ int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
 	size_t need = c->memory_bytes + EAL_OVERHEAD;
 	int argc = 0;
 
-	info->hugepages = free_hugepages() * HUGEPAGE >= need + need / 8;
+	// Generous: it is touched only when used, and malloc cannot use all of it.
+	need += need / 3;
+	info->hugepages = getenv(NO_HUGE) == NULL && free_hugepages() * HUGEPAGE >= need;
 	lcore_map(c, lcores, sizeof(lcores));
 	for (size_t i = 0; i < RTE_DIM(fixed); i++)
 		argv[argc++] = fixed[i];
@@ -107,18 +133,20 @@ int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
 		// Implies EAL's legacy memory mode, which --in-memory refuses; all that is left of
 		// that option then is to keep no files.
 		argv[argc++] = opt_no_shconf;
-		// Generous: it is touched only when used, and malloc cannot use all of it.
-		snprintf(megabytes, sizeof(megabytes), "%zu", ((need + need / 3) >> 20) + 1);
 		argv[argc++] = opt_no_huge;
-		argv[argc++] = opt_m;
-		argv[argc++] = megabytes;
 	}
+	// Reserved now, so that it is EAL that fails if somebody else takes the pages meanwhile.
+	snprintf(megabytes, sizeof(megabytes), "%zu", (need >> 20) + 1);
+	argv[argc++] = opt_m;
+	argv[argc++] = megabytes;
 	argc = split_extra(c->extra, extra, sizeof(extra), argv, argc);
 	argv[argc] = NULL;
 
 	// EAL permutes and keeps argv.
 	if (rte_eal_init(argc, argv) < 0) {
 		int rc = rte_errno > 0 ? -rte_errno : -EINVAL;
+		if (info->hugepages && c->extra == NULL)
+			start_over_without_hugepages();
 		fprintf(err,
 			"fabemu: DPDK did not start: %s (arguments: %s%s); run `fabemu doctor`\n",
 			rte_strerror(-rc), info->hugepages ? "hugepages" : "--no-huge",

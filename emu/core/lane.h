@@ -35,6 +35,7 @@ struct lane {
 	uint16_t dst_port;
 	bool remote; // the two ends run on different lcores
 	bool up;     // changed only while nothing runs (timeline)
+	bool plain;  // up, not remote, no errors: node_send() need not look further; lane_update()
 	uint8_t pad[3];
 
 	// producer
@@ -50,6 +51,13 @@ struct lane {
 	uint64_t rate_bps;
 	uint32_t id;
 };
+
+// To be called when up, remote or corrupt_q32 changed. A lane that is not `plain` though it could
+// be is merely slower.
+static inline void lane_update(struct lane *l)
+{
+	l->plain = l->up && !l->remote && l->corrupt_q32 == 0;
+}
 
 static inline bool lane_empty(const struct lane *l)
 {

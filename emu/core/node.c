@@ -135,8 +135,7 @@ void node_send(struct node *n, unsigned port, struct frame *f)
 	uint32_t waiting = l->tail - __atomic_load_n(&l->head, __ATOMIC_RELAXED);
 
 	// Nothing below calls anything but in tail position: no registers to save.
-	if (unlikely(p->obs != NULL || !l->up || l->remote || l->corrupt_q32 != 0 ||
-		     waiting > l->mask)) {
+	if (unlikely(!l->plain || p->obs != NULL || waiting > l->mask)) {
 		node_send_noted(n, port, f, OBS_PASS, 0, 0);
 		return;
 	}

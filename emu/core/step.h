@@ -67,7 +67,6 @@ static __rte_always_inline void node_step(struct node *n, uint32_t src, simtime_
 {
 	n->now = at > n->now ? at : n->now;
 	evq_advance(&n->evq, at);
-	n->n_events++;
 	if (src < n->n_ports) {
 		step_arrival(n, src);
 	} else if (src < 2u * n->n_ports) {

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BARRIER_SPINS 1000 // some 20 to 50 us
+#define BARRIER_SPINS 4000 // some 100 us: a sleeper wakes late
 
 struct barrier {
 	uint32_t n;

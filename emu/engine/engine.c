@@ -254,6 +254,8 @@ void engine_set_link(struct engine *e, struct node *a, unsigned port, bool up)
 	engine_enter(e, a);
 	engine_enter(e, b);
 	out->up = in->up = up;
+	lane_update(out);
+	lane_update(in);
 	if (!up) {
 		lose_frames(out);
 		lose_frames(in);

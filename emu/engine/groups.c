@@ -26,17 +26,20 @@ static void wake(struct group *g, struct node *n, simtime_t at)
 
 static simtime_t run_single(struct node *n, simtime_t end)
 {
-	for (;;) {
+	for (uint64_t events = 0;; events++) {
 		uint32_t src = 0;
 		simtime_t t = evq_next(&n->evq, &src);
-		if (t >= end)
+		if (t >= end) {
+			n->n_events += events;
 			return t;
+		}
 		node_step(n, src, t);
 	}
 }
 
 static __attribute__((noinline)) void step(struct node *n, uint32_t src, simtime_t t)
 {
+	n->n_events++;
 	node_step(n, src, t);
 }
 
@@ -207,9 +210,9 @@ static uint64_t affinity(const struct group *g, const struct lcore_ctx *lc)
 }
 
 // Of two lcores: the one where the group fits its fair share, that knows more of its neighbours,
-// that has less to do, in this order.
+// that is the preferred one, that has less to do, in this order.
 static bool suits_better(const struct engine *e, const struct group *g, const uint64_t *load,
-	uint64_t share, unsigned c, unsigned best)
+	uint64_t share, unsigned preferred, unsigned c, unsigned best)
 {
 	bool fits = load[c] + g->weight <= share;
 	bool best_fits = load[best] + g->weight <= share;
@@ -220,15 +223,19 @@ static bool suits_better(const struct engine *e, const struct group *g, const ui
 		return fits;
 	if (fits && known != best_known)
 		return known > best_known;
+	if (fits && (c == preferred || best == preferred))
+		return c == preferred;
 	return load[c] < load[best];
 }
 
-// Heaviest first; what an lcore runs never changes results, only speed.
+// Heaviest first. Of groups of one weight (the leaves, say) each lcore prefers a run of neighbours,
+// for traffic tends to stay near. What an lcore runs never changes results, only speed.
 static int assign_lcores(struct engine *e)
 {
 	struct group **order = calloc(e->n_groups, sizeof(struct group *));
 	uint64_t load[ENGINE_LCORES_MAX] = {0};
 	uint64_t total = 0;
+	uint32_t first = 0, end = 0; // groups of the weight of the one looked at
 
 	if (order == NULL)
 		return -ENOMEM;
@@ -241,9 +248,14 @@ static int assign_lcores(struct engine *e)
 	uint64_t share = total / e->config.n_lcores + 1;
 	for (uint32_t i = 0; i < e->n_groups; i++) {
 		struct group *g = order[i];
+		if (i == end)
+			for (first = i; end < e->n_groups && order[end]->weight == g->weight; end++)
+				;
+		unsigned preferred =
+			(unsigned)((uint64_t)(i - first) * e->config.n_lcores / (end - first));
 		unsigned best = 0;
 		for (unsigned c = 1; c < e->config.n_lcores; c++)
-			if (suits_better(e, g, load, share, c, best))
+			if (suits_better(e, g, load, share, preferred, c, best))
 				best = c;
 		g->lc = &e->lc[best];
 		load[best] += g->weight;
@@ -272,6 +284,7 @@ static int fill_lcores(struct engine *e)
 		struct lane *l = e->lanes[i];
 		struct lcore_ctx *lc = l->dst->group->lc;
 		l->remote = l->src->group->lc != lc;
+		lane_update(l);
 		if (l->remote)
 			lc->inbound[lc->n_inbound++] = l;
 	}

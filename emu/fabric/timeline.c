@@ -46,7 +46,9 @@ static void set_corrupt(struct fabric *f, uint32_t link, uint64_t probability_q3
 {
 	for (int end = 0; end < 2; end++) {
 		const struct sc_end *e = &f->s->links[link].end[end];
-		f->nodes[e->node]->ports[e->port].out->corrupt_q32 = probability_q32;
+		struct lane *l = f->nodes[e->node]->ports[e->port].out;
+		l->corrupt_q32 = probability_q32;
+		lane_update(l);
 	}
 }
 

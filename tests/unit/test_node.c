@@ -93,6 +93,7 @@ static void corrupt_frames_end_at_the_receiver(void **state)
 	enum { N = 4000 };
 	set_up(100 * GBPS);
 	a->n.ports[0].out->corrupt_q32 = UINT64_C(1) << 30;
+	lane_update(a->n.ports[0].out);
 	a->on_timer = send_len;
 	for (int i = 0; i < N; i++)
 		node_timer(&a->n, i * SIM_US, 0, 100);
@@ -110,6 +111,7 @@ static void certain_corruption_loses_everything(void **state)
 {
 	set_up(100 * GBPS);
 	a->n.ports[0].out->corrupt_q32 = UINT64_C(1) << 32;
+	lane_update(a->n.ports[0].out);
 	a->on_timer = send_len;
 	for (int i = 0; i < 100; i++)
 		node_timer(&a->n, i, 0, 100);

@@ -79,6 +79,7 @@ struct ethernet_switch_pg_view {
 	uint64_t headroom_used; // bytes, of them in the headroom
 	uint64_t headroom_size;
 	uint64_t limit_bytes; // reserved + shared threshold at this moment
+	uint64_t xoffs;       // times XOFF was asserted
 	uint64_t peak_bytes;  // watermarks
 	uint64_t headroom_peak;
 	int64_t min_slack_bytes; // how close it came to XOFF (or dropping); negative: beyond

@@ -38,6 +38,7 @@ void switch_xoff(struct ethernet_switch *s, unsigned port, unsigned pg)
 	if (p->pg[pg].xoff_since != SIMTIME_NEVER)
 		return;
 	p->pg[pg].xoff_since = s->node.now;
+	p->xoffs[pg]++;
 	if (pfc_tx_set(&p->pfc_tx, p->pg_prios[pg], true))
 		kick(s, port, URGENT_PFC);
 }

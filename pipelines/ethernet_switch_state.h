@@ -53,6 +53,7 @@ struct switch_port {
 	alignas(64) struct switch_pg pg[QOS_CLASSES];
 
 	// rarely
+	uint64_t xoffs[QOS_CLASSES]; // times each PG crossed its threshold
 	struct pfc_tx pfc_tx;
 	struct pfc_rx pfc_rx;
 	simtime_t pfc_response;

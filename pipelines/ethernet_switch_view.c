@@ -171,6 +171,7 @@ void ethernet_switch_pg(
 		.limit_bytes = bytes_of(s, mmu_pg_limit(&s->mmu, m)),
 		.peak_bytes = bytes_of(s, m->peak),
 		.headroom_peak = bytes_of(s, m->headroom_peak),
+		.xoffs = s->port[port].xoffs[pg],
 		.min_slack_bytes = (int64_t)slack * s->mmu.cell_bytes,
 	};
 }

@@ -112,6 +112,7 @@ struct nic_flow_result {
 	uint64_t retransmitted_packets;
 	uint64_t timeouts;
 	uint64_t naks;    // received by the sender
+	uint64_t pauses;  // times its priority became paused at the sending port
 	simtime_t paused; // time its priority was paused at the sending port while it had data to
 			  // send
 };

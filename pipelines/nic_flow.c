@@ -244,6 +244,7 @@ void nic_flow_begin(struct nic *nic, struct nic_flow *f)
 		f->started = true;
 		f->started_at = n->now;
 		f->paused_before = nic_paused_total(nic, f->cfg.src_port, f->cfg.tc);
+		f->pauses_before = nic->ports[f->cfg.src_port].n_pauses[f->cfg.tc];
 		node_event(n, f->cfg.src_port, EV_FLOW_START, f->cfg.flow,
 			f->cfg.messages * f->cfg.message_bytes * f->cfg.qps);
 	}
@@ -294,6 +295,7 @@ static void qp_ended(struct nic *nic, struct nic_qp *qp, struct nic_flow *f)
 	if (--f->qps_left == 0) {
 		f->ended_at = nic->node.now;
 		f->paused = nic_paused_total(nic, f->cfg.src_port, f->cfg.tc) - f->paused_before;
+		f->pauses = nic->ports[f->cfg.src_port].n_pauses[f->cfg.tc] - f->pauses_before;
 	}
 }
 
@@ -352,6 +354,7 @@ int nic_flow_result(const struct node *src, uint32_t flow, struct nic_flow_resul
 		.fct = SIMTIME_NEVER,
 		.bytes = f->cfg.messages * f->cfg.message_bytes * f->cfg.qps,
 		.paused = f->paused,
+		.pauses = f->pauses,
 	};
 	for (unsigned i = 0; i < f->cfg.qps; i++) {
 		const struct nic_qp *peer = flow_peer_qp(nic, f, i);
@@ -364,8 +367,10 @@ int nic_flow_result(const struct node *src, uint32_t flow, struct nic_flow_resul
 	}
 	if (out->bytes != 0 && out->delivered_bytes == out->bytes)
 		out->arrived = last;
-	if (f->started && f->qps_left != 0)
+	if (f->started && f->qps_left != 0) {
 		out->paused = nic_paused_total(nic, f->cfg.src_port, f->cfg.tc) - f->paused_before;
+		out->pauses = nic->ports[f->cfg.src_port].n_pauses[f->cfg.tc] - f->pauses_before;
+	}
 	if (f->started && last > f->started_at)
 		out->goodput_bps = (uint64_t)((unsigned __int128)out->delivered_bytes * 8 * SIM_S /
 					      (uint64_t)(last - f->started_at));

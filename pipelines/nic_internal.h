@@ -100,6 +100,8 @@ struct nic_flow {
 	bool started, stopped;
 	simtime_t started_at, ended_at;
 	simtime_t paused_before; // nic_paused_total() at the start
+	uint64_t pauses_before;  // n_pauses likewise
+	uint64_t pauses;         // at the end
 	simtime_t paused;        // at the end
 };
 
@@ -115,6 +117,7 @@ struct nic_port {
 	bool pool_wait; // a NIC_TIMER_POOL is on its way
 	bool pfc_due;   // a PFC frame is to be sent
 	struct pfc_rx pauses;
+	uint64_t n_pauses[PRIO_COUNT]; // times each priority became paused
 	struct nic_qp_fifo ready[PRIO_COUNT];
 	struct nic_qp_fifo acks[PRIO_COUNT];
 

@@ -35,6 +35,7 @@ static void apply(struct nic *nic, unsigned port, unsigned prio, uint16_t quanta
 
 	switch (pfc_rx_apply(rx, prio, quanta, n->now, n->ports[port].ctr->rx_pause_duration)) {
 	case PFC_PAUSED:
+		nic->ports[port].n_pauses[prio]++;
 		node_event(n, port, EV_PFC_PAUSED, prio, quanta);
 		break;
 	case PFC_RESUMED:

@@ -219,6 +219,17 @@ static simtime_t worst_lag(const struct fabric *f)
 	return p99;
 }
 
+// Frames put on links so far, all ports together.
+static uint64_t frames_sent(const struct fabric *f)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < f->s->n_nodes; i++)
+		for (unsigned p = 0; p < f->nodes[i]->n_ports; p++)
+			n += port_total(f->nodes[i]->ports[p].ctr).tx_frames;
+	return n;
+}
+
 static void *watch(void *arg)
 {
 	struct watcher *w = arg;
@@ -235,7 +246,7 @@ static void *watch(void *arg)
 			.emulated = now.now,
 			.duration = f->s->duration ? f->s->duration : SIMTIME_NEVER,
 			.done = -1,
-			.frames = now.events,
+			.frames = frames_sent(f),
 			.wall_clock = f->s->clock == SC_CLOCK_WALL,
 			.lag_p99 = worst_lag(f),
 		};

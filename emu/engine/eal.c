@@ -71,6 +71,17 @@ static void lcore_map(const struct eal_config *c, char *out, size_t len)
 	}
 }
 
+// Whether the user's own arguments say which CPUs to use; EAL takes only one such option.
+static bool chooses_lcores(const char *extra)
+{
+	static const char *const options[] = {"--lcores", "-l ", "-c ", "-S "};
+
+	for (size_t i = 0; extra != NULL && i < RTE_DIM(options); i++)
+		if (strstr(extra, options[i]) != NULL)
+			return true;
+	return false;
+}
+
 static int split_extra(const char *extra, char *copy, size_t len, char **argv, int argc)
 {
 	if (extra == NULL)
@@ -123,8 +134,10 @@ int eal_start(const struct eal_config *c, struct eal_info *info, FILE *err)
 	lcore_map(c, lcores, sizeof(lcores));
 	for (size_t i = 0; i < RTE_DIM(fixed); i++)
 		argv[argc++] = fixed[i];
-	argv[argc++] = opt_lcores;
-	argv[argc++] = lcores;
+	if (!chooses_lcores(c->extra)) {
+		argv[argc++] = opt_lcores;
+		argv[argc++] = lcores;
+	}
 	if (!c->pci)
 		argv[argc++] = opt_no_pci;
 	if (info->hugepages) {

@@ -148,10 +148,6 @@ static unsigned pgs_of_switch(const struct node *n, struct run_pg *out)
 			ethernet_switch_pg(n, p, g, &v);
 			if (v.peak_bytes == 0)
 				continue;
-			uint64_t xoffs = 0;
-			for (unsigned prio = 0; prio < PRIO_COUNT; prio++)
-				if (v.priorities >> prio & 1)
-					xoffs += n->ports[p].ctr->tx_pause[prio];
 			out[count++] = (struct run_pg){
 				.port = (uint16_t)p,
 				.pg = (uint8_t)g,
@@ -163,7 +159,7 @@ static unsigned pgs_of_switch(const struct node *n, struct run_pg *out)
 						      : v.peak_bytes - v.headroom_peak,
 				.headroom_peak = v.headroom_peak,
 				.headroom_bytes = v.headroom_size,
-				.xoffs = xoffs,
+				.xoffs = v.xoffs,
 			};
 		}
 	}
@@ -325,7 +321,7 @@ static int collect_flows(struct fabric *f, struct results_store *st, struct run_
 			.retransmitted = x.retransmitted_packets,
 			.timeouts = x.timeouts,
 			.naks = x.naks,
-			.pauses = f->nodes[src->node]->ports[src->port].ctr->rx_pause[w->priority],
+			.pauses = x.pauses,
 			.paused = x.paused,
 		};
 	}

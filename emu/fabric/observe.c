@@ -169,7 +169,7 @@ int collect_captures(struct fabric *f, struct run_capture **store, struct run_re
 			.file = fc->path,
 			.frames = fc->status.frames,
 			.bytes = fc->status.bytes,
-			.lost = fc->status.lost_ring,
+			.lost = fc->status.lost_ring + fc->status.lost_disk,
 			.error = fc->status.error < 0 ? fc->status.message : NULL,
 		};
 	}

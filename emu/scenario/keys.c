@@ -425,7 +425,7 @@ static const struct key sec_top_keys[] = {
 	NUM(struct top_in, s.time_scale_milli, "time_scale", Q_FACTOR, "1", 1, 1000000000,
 		"wall clock: emulated time passes this many times slower than real time"),
 	NUM(struct top_in, s.lag_bound, "lag_bound", Q_TIME, "10ms", SIM_US, 1000 * SIM_S,
-		"wall clock: largest lag behind real time that is tolerated"),
+		"wall clock: tolerated lag behind real time; 99 % of the events must be within it"),
 	ENUM(struct top_in, s.poll, "poll", polls, "adaptive",
 		"wall clock: adaptive sleeps when idle, busy never does"),
 	NUM(struct top_in, s.group_target, "group_target", Q_TIME, "500ns", 0, SIM_S,

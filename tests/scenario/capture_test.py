@@ -159,7 +159,8 @@ def changed(at, value, fix=True):
 def malformed_frames_are_dropped_for_their_reason(exe, tmp):
     good = roce_frame()
     frames = [(good, "delivered")] * 10
-    frames += [(good[:n], "malformed_eth" if n < 14 else "malformed_ip")
+    # Short ones are padded with zeros, as Ethernet does: 13 bytes become an IP packet of version 0.
+    frames += [(good[:n], "malformed_eth" if n < 13 else "malformed_ip")
                for n in range(1, len(good))]
     # IP total length 76, UDP length 56
     frames += [(changed(12, 0x12), "malformed_eth"), (changed(14, 0x55), "malformed_ip"),

@@ -179,8 +179,7 @@ static inline simtime_t expected_arrival(
 	const struct probe *p, unsigned port, const struct frame *f)
 {
 	const struct lane *l = p->n.ports[port].out;
-	simtime_t wire =
-		(simtime_t)(UINT64_C(8000000000000) / l->rate_bps * (f->len + 24u));
+	simtime_t wire = (simtime_t)(UINT64_C(8000000000000) / l->rate_bps * (f->len + 24u));
 
 	return simtime_max(p->n.now, l->free_at) + wire + l->delay;
 }

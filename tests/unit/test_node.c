@@ -50,8 +50,8 @@ static void a_frame_arrives_when_its_last_bit_is_in(void **state)
 	tear_down();
 }
 
-// 60 bytes, the least, at 10 Gb/s: 84 * 800 ps = 67.2 ns. The second is sent at 10 ns, while the first
-// is on the wire, and starts when it ends; the third long after, and starts at once.
+// 60 bytes, the least, at 10 Gb/s: 84 * 800 ps = 67.2 ns. The second is sent at 10 ns, while the
+// first is on the wire, and starts when it ends; the third long after, and starts at once.
 static void a_frame_waits_for_the_one_before_it(void **state)
 {
 	set_up(10 * GBPS);

@@ -18,7 +18,7 @@
 #define PACE_BLOCKS  4
 #define PACE_TRIAL   (2 * PACE_RUN * PACE_BLOCKS)
 #define PACE_SAMPLES ((PACE_RUN - 1) * PACE_BLOCKS)
-#define PACE_KEEP    64 // windows until the next trial, at first
+#define PACE_KEEP    256 // windows until the next trial, at first
 #define PACE_LONGEST 65536
 
 struct pace {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "pcap/build.h"
-#include "pcap/codec.h"
 #include "pipelines/edge_priv.h"
 #include "pipelines/endpoint.h"
+#include "pipelines/parsed.h"
 
 // One poll takes in at most this many frames, so that a flood on one port cannot stall an lcore.
 #define POLL_FRAMES 128
@@ -17,24 +17,6 @@
 #define LANE_RETRY (1 * SIM_US)
 
 #define ARP_SENDER_IP 14 // offset in the ARP body
-
-// ICMPv6 types of neighbour discovery (RFC 4861): router solicitation .. redirect.
-#define ND_FIRST 133
-#define ND_LAST  137
-
-static enum drop_reason drop_of(enum pkt_error err)
-{
-	switch (err) {
-#define X(id, drop)        \
-	case PKT_ERR_##id: \
-		return DROP_##drop;
-		PKT_ERRORS(X)
-#undef X
-	case PKT_OK:
-		break;
-	}
-	return DROP_MALFORMED_ETH;
-}
 
 // The mbuf as the port filled it becomes a frame; false (and it is gone) if it cannot.
 static struct frame *to_frame(struct edge *e, unsigned port, struct rte_mbuf *m)
@@ -69,13 +51,6 @@ static struct frame *to_frame(struct edge *e, unsigned port, struct rte_mbuf *m)
 		return NULL;
 	}
 	return f;
-}
-
-static bool is_neighbour_discovery(const struct pkt *p)
-{
-	return p->ip_version == 6 && p->proto == IP_PROTO_ICMPV6 && p->l4_off != 0 &&
-	       p->l4_off < p->end && p->data[p->l4_off] >= ND_FIRST &&
-	       p->data[p->l4_off] <= ND_LAST;
 }
 
 // A burst mostly goes to one endpoint, and the table does not change while frames flow.
@@ -128,7 +103,7 @@ static void describe(struct edge *e, struct edge_port *port, struct frame *f, st
 			p->dscp = (uint8_t)e->roce_dscp;
 			port->ctr.edge_dscp_rewritten++;
 		}
-	} else if (is_neighbour_discovery(p)) {
+	} else if (is_neighbour_discovery(p, p->end)) {
 		f->kind = FRAME_LOCAL;
 		port->ctr.edge_local_in++;
 	}
@@ -197,7 +172,7 @@ static void take_one(struct edge *e, unsigned port, struct rte_mbuf *m)
 	node_adopt(n, f);
 	if (unlikely(err != PKT_OK)) {
 		p->ctr.edge_rx_malformed++;
-		node_drop(n, port, f, drop_of(err));
+		node_drop(n, port, f, parse_drop_reason(err));
 		return;
 	}
 	describe(e, p, f, &pkt);

@@ -2,36 +2,12 @@
 // Parsing of frames that nobody in the fabric has parsed yet: those of real endpoints, replays and
 // fuzzers. Frames of built-in NICs and of other switches arrive with the result in struct frame.
 
-#include "pcap/codec.h"
 #include "pipelines/ethernet_switch_state.h"
-
-#define ICMPV6_ND_FIRST 133 // router solicitation .. redirect (RFC 4861 section 4)
-#define ICMPV6_ND_LAST  137
-
-static enum drop_reason reason_of(enum pkt_error err)
-{
-	switch (err) {
-#define X(id, drop)        \
-	case PKT_ERR_##id: \
-		return DROP_##drop;
-		PKT_ERRORS(X)
-#undef X
-	case PKT_OK:
-		break;
-	}
-	return DROP_MALFORMED_ETH;
-}
+#include "pipelines/parsed.h"
 
 static bool multicast_mac(const uint8_t *eth)
 {
 	return eth[0] & 1;
-}
-
-static bool is_nd(const struct pkt *p, uint32_t have)
-{
-	return p->ip_version == 6 && p->proto == IP_PROTO_ICMPV6 && p->l4_off != 0 &&
-	       p->l4_off < have && p->data[p->l4_off] >= ICMPV6_ND_FIRST &&
-	       p->data[p->l4_off] <= ICMPV6_ND_LAST;
 }
 
 static void fill(const struct ethernet_switch *s, struct frame *f, const struct pkt *p)
@@ -55,7 +31,7 @@ bool switch_parse(struct ethernet_switch *s, unsigned port, struct frame *f)
 
 	f->flags &= FRAME_F_SYNTH | FRAME_F_MARKED;
 	if (err != PKT_OK) {
-		node_drop(&s->node, port, f, reason_of(err));
+		node_drop(&s->node, port, f, parse_drop_reason(err));
 		return false;
 	}
 	switch (p.kind) {
@@ -72,7 +48,7 @@ bool switch_parse(struct ethernet_switch *s, unsigned port, struct frame *f)
 	default:
 		break;
 	}
-	if (is_nd(&p, f->head_len)) {
+	if (is_neighbour_discovery(&p, f->head_len)) {
 		f->kind = FRAME_LOCAL;
 		return true;
 	}

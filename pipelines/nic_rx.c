@@ -5,6 +5,7 @@
 #include "pcap/build.h"
 #include "pcap/icrc.h"
 #include "pipelines/nic_internal.h"
+#include "pipelines/parsed.h"
 
 #define FAST_FLAGS (FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE)
 
@@ -151,17 +152,12 @@ static void foreign_ip(struct nic *nic, unsigned port, struct frame *f, const st
 
 static __attribute__((noinline)) void slow_path(struct nic *nic, unsigned port, struct frame *f)
 {
-	static const uint8_t reason[] = {
-#define X(id, drop) [PKT_ERR_##id] = DROP_##drop,
-		PKT_ERRORS(X)
-#undef X
-	};
 	struct node *n = &nic->node;
 	struct pkt p;
 	enum pkt_error err = pkt_parse_head(frame_data(f), f->head_len, f->len, &p);
 
 	if (err != PKT_OK) {
-		node_drop(n, port, f, (enum drop_reason)reason[err]);
+		node_drop(n, port, f, parse_drop_reason(err));
 		return;
 	}
 	switch (p.kind) {

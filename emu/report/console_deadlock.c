@@ -67,19 +67,42 @@ static void print_deadlock(const struct console *c, const struct deadlock_report
 		fprintf(c->out, "  it was seen dissolved at %s\n", format_time(d->ended_at, seen));
 }
 
-static void print_storm(const struct console *c, const struct pause_storm *s)
+static bool same_root(const struct pause_storm *a, const struct pause_storm *b)
 {
-	char place[PLACE_MAX], since[FORMAT_MAX], until[FORMAT_MAX] = "the end";
+	return a->root.node == b->root.node && a->root.port == b->root.port &&
+	       a->root.prio == b->root.prio;
+}
 
+// A storm and how often it came back: a slow real endpoint may pause dozens of times.
+static void print_storm(const struct console *c, const struct deadlock *d, uint32_t i)
+{
+	const struct pause_storm *s = &d->storms[i];
+	char place[PLACE_MAX], since[FORMAT_MAX], until[FORMAT_MAX] = "the end";
+	unsigned again = 0, waiting = s->n_waiting, depth = s->depth;
+
+	for (uint32_t k = 0; k < i; k++)
+		if (same_root(&d->storms[k], s))
+			return; // told with that one
+	for (uint32_t k = i + 1; k < d->n_storms; k++) {
+		const struct pause_storm *later = &d->storms[k];
+		if (!same_root(later, s))
+			continue;
+		again++;
+		waiting = later->n_waiting > waiting ? later->n_waiting : waiting;
+		depth = later->depth > depth ? later->depth : depth;
+	}
 	if (s->ended_at != SIMTIME_NEVER)
 		format_time(s->ended_at, until);
-	fprintf(c->out,
-		"\n%sPAUSE STORM from %s on priority %u%s, %s to %s: %u priority groups waited for "
-		"it, up to %u hops away. A tree, not a cycle: no deadlock.\n",
+	fprintf(c->out, "\n%sPAUSE STORM from %s on priority %u%s, %s to %s",
 		console_colour(c, COLOUR_YELLOW),
 		run_place(c->r, s->root.node, s->root.port, place, sizeof(place)), s->root.prio,
-		console_colour(c, COLOUR_NONE), format_time(s->since, since), until, s->n_waiting,
-		s->depth);
+		console_colour(c, COLOUR_NONE), format_time(s->since, since), until);
+	if (again > 0)
+		fprintf(c->out, " and %u more", again);
+	fprintf(c->out,
+		": %u priority groups waited for it, up to %u hops away. A tree, not a cycle: no "
+		"deadlock.\n",
+		waiting, depth);
 }
 
 void console_print_deadlocks(const struct console *c)
@@ -91,7 +114,7 @@ void console_print_deadlocks(const struct console *c)
 	for (uint32_t i = 0; i < d->n_reports; i++)
 		print_deadlock(c, &d->reports[i]);
 	for (uint32_t i = 0; i < d->n_storms; i++)
-		print_storm(c, &d->storms[i]);
+		print_storm(c, d, i);
 	if (d->lost_reports > 0)
 		fprintf(c->out, "%lu more deadlocks or storms are not listed.\n",
 			(unsigned long)d->lost_reports);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The wall clock as a plain forwarder: a `net_pcap` source that repeats 432 small RoCEv2 frames for
 ever, one switch with the whole pipeline on, a `net_null` sink; and dpdk-testpmd with the same source
-and sink in the same run, as the ceiling of what this machine's drivers allow.
+and sink in the same run, as the ceiling of what this machine's drivers allow; and OVS-DPDK, where it is
+installed.
 """
 
 import os
@@ -16,6 +17,7 @@ import time
 import zlib
 
 import harness
+import ovs_dpdk
 
 FRAMES = 432
 REQUIRED_MPPS = 6.0
@@ -127,4 +129,13 @@ def bench(exe, runs):
                 else:
                     print("%-28s %8.2f %12s %8.2f" % ("dpdk-testpmd " + mode, mpps, "",
                                                       mpps / median), flush=True)
+        if not ovs_dpdk.installed():
+            print("OVS-DPDK is not installed (package openvswitch-switch-dpdk): no ratio")
+        else:
+            mpps, why = ovs_dpdk.mpps(pcap, tmp, SECONDS)
+            if mpps is None:
+                print("OVS-DPDK gave no figures: %s" % why)
+            else:
+                print("%-28s %8.2f %12s %8.2f" % ("OVS-DPDK, one flow rule", mpps, "",
+                                                  mpps / median), flush=True)
     return median >= REQUIRED_MPPS

@@ -90,8 +90,8 @@ static inline simtime_t evq_when(const struct evq *q, uint32_t source)
 	return q->when[source];
 }
 
-// Earliest event time and its source; SIMTIME_NEVER when there is none.
-static inline simtime_t evq_next(const struct evq *q, uint32_t *source)
+// Least of all keys.
+static inline uint32_t evq_min(const struct evq *q)
 {
 	uint32_t min = q->minima[0];
 
@@ -103,10 +103,31 @@ static inline simtime_t evq_next(const struct evq *q, uint32_t *source)
 			min = m < min ? m : min;
 		}
 	}
+	return min;
+}
+
+// Earliest event time and its source; SIMTIME_NEVER when there is none.
+static inline simtime_t evq_next(const struct evq *q, uint32_t *source)
+{
+	uint32_t min = evq_min(q);
+
 	if (__builtin_expect(min == EVQ_FAR, 0))
 		return evq_search(q, source);
 	*source = min & q->mask;
 	return q->epoch + (min >> q->bits);
+}
+
+// Would an event of `source` at `t` be next if it were set? `source` has no event.
+static inline bool evq_precedes(const struct evq *q, simtime_t t, uint32_t source)
+{
+	uint64_t off = (uint64_t)(t - q->epoch);
+
+	// Far keys stand for times beyond the horizon, so they need no look.
+	if (__builtin_expect(off < q->horizon, 1))
+		return ((uint32_t)off << q->bits | source) < evq_min(q);
+	uint32_t other = 0;
+	simtime_t next = evq_next(q, &other);
+	return t < next || (t == next && source < other);
 }
 
 // Events before `now` are executed: keeps the horizon ahead of it.

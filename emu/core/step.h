@@ -9,10 +9,25 @@
 #include "emu/core/node.h"
 #include "emu/core/observe.h"
 
-static inline void step_arrival(struct node *n, unsigned port)
+// What every arrival is to the node, once the frame is off its lane.
+static inline void step_deliver(struct node *n, unsigned port, struct frame *f)
 {
 	struct node_port *p = &n->ports[port];
-	struct lane *l = p->in;
+	struct port_traffic *t = &p->ctr->prio[f->tc];
+	f->in_port = (uint16_t)port;
+	t->rx_frames++;
+	t->rx_bytes += frame_buffer_bytes(f);
+	if (unlikely(f->flags & FRAME_F_CORRUPT)) {
+		node_drop(n, port, f, DROP_LANE_ERROR);
+		return;
+	}
+	node_observe(n, port, OBSERVE_RX, f, n->now, OBS_PASS, 0, 0);
+	n->ops->arrive(n, port, f);
+}
+
+static inline void step_arrival(struct node *n, unsigned port)
+{
+	struct lane *l = n->ports[port].in;
 	uint32_t head = l->head;
 	struct frame *f = l->slots[head & l->mask].f;
 
@@ -24,17 +39,22 @@ static inline void step_arrival(struct node *n, unsigned port)
 		evq_set(&n->evq, port, s->at);
 		rte_prefetch0(s->f);
 	}
+	step_deliver(n, port, f);
+}
 
-	struct port_traffic *t = &p->ctr->prio[f->tc];
-	f->in_port = (uint16_t)port;
-	t->rx_frames++;
-	t->rx_bytes += frame_buffer_bytes(f);
-	if (unlikely(f->flags & FRAME_F_CORRUPT)) {
-		node_drop(n, port, f, DROP_LANE_ERROR);
-		return;
-	}
-	node_observe(n, port, OBSERVE_RX, f, n->now, OBS_PASS, 0, 0);
-	n->ops->arrive(n, port, f);
+// The next frame of the lane arrives, at `at`. Who calls it sees to the key of the lane.
+static inline void step_train(struct node *n, unsigned port, simtime_t at)
+{
+	struct lane *l = n->ports[port].in;
+	uint32_t head = l->head;
+	struct frame *f = l->slots[head & l->mask].f;
+
+	__atomic_store_n(&l->head, head + 1, __ATOMIC_RELEASE);
+	if (!lane_empty(l))
+		rte_prefetch0(l->slots[l->head & l->mask].f);
+	n->now = at > n->now ? at : n->now;
+	evq_advance(&n->evq, at);
+	step_deliver(n, port, f);
 }
 
 static __attribute__((noinline)) void step_timers(struct node *n)

@@ -60,6 +60,20 @@ static simtime_t random_time(struct rng *r, const struct evq *q, simtime_t now)
 	}
 }
 
+// Asks whether a source without an event would be next with one at `t`.
+static void assert_same_order(
+	struct evq *q, simtime_t *when, uint32_t n, uint32_t idle, simtime_t t)
+{
+	uint32_t first = UINT32_MAX;
+
+	if (when[idle] != SIMTIME_NEVER || t == SIMTIME_NEVER)
+		return;
+	when[idle] = t;
+	naive_next(when, n, &first);
+	when[idle] = SIMTIME_NEVER;
+	assert_int_equal(evq_precedes(q, t, idle), first == idle);
+}
+
 static void random_sets(uint32_t n, unsigned ops, uint64_t seed)
 {
 	struct rng r = rng_stream(seed, n);
@@ -78,6 +92,7 @@ static void random_sets(uint32_t n, unsigned ops, uint64_t seed)
 		when[source] = t;
 		assert_int_equal(evq_when(&q, source), t);
 		assert_same(&q, when, n);
+		assert_same_order(&q, when, n, rng_below(&r, n), random_time(&r, &q, now));
 		if (rng_below(&r, 16) == 0) {
 			uint32_t first;
 			evq_advance(&q, simtime_min(now, naive_next(when, n, &first)));

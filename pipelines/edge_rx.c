@@ -213,26 +213,11 @@ static unsigned round_robin(unsigned ready, unsigned last)
 	return (unsigned)__builtin_ctz(after != 0 ? after : ready);
 }
 
-void edge_depart(struct node *n, unsigned port)
+static struct frame *take_next(struct edge *e, struct edge_port *p, unsigned ready)
 {
-	struct edge *e = (struct edge *)n;
-	struct edge_port *p = &e->port[port];
-
-	if (unlikely(lane_full(n->ports[port].out))) {
-		node_want_depart(n, port, n->now + LANE_RETRY);
-		return;
-	}
-	if (pfc_tx_due(&p->pfc_tx, n->now)) {
-		simtime_t again = edge_say_pause(e, port) ? n->now : n->now + LANE_RETRY;
-		node_want_depart(n, port, again);
-		return;
-	}
-
-	unsigned ready = p->backlog & (unsigned)~p->pfc_rx.paused;
-	if (ready == 0)
-		return;
 	unsigned prio = round_robin(ready, p->last_prio);
 	struct frame *f = frame_queue_pop(&p->rx_queue[prio]);
+
 	p->last_prio = (uint8_t)prio;
 	p->rx_bytes[prio] -= frame_buffer_bytes(f);
 	rte_prefetch0(p->rx_queue[prio].head);
@@ -240,7 +225,48 @@ void edge_depart(struct node *n, unsigned port)
 		p->backlog &= (uint8_t) ~(1u << prio);
 	if (p->rx_bytes[prio] < e->rx_limit)
 		p->full &= (uint8_t) ~(1u << prio);
-	node_send(n, port, f);
-	if ((p->backlog & (unsigned)~p->pfc_rx.paused) != 0)
+	return f;
+}
+
+// Frames whose transmission starts no later than this need no depart call each: nothing can stop
+// them. A pause that arrives from now on takes effect after the response time, one that has arrived
+// by a timer. What is observed is sent in its time, so that captures are in order.
+static simtime_t committed_until(const struct edge *e, unsigned port)
+{
+	const struct node *n = &e->node;
+
+	if (n->ports[port].obs != NULL)
+		return n->now;
+	// A timer due now may come after us.
+	simtime_t timer = evq_when(&n->evq, node_src_timer(n));
+	return simtime_max(n->now, simtime_min(n->now + e->pause_response, timer) - 1);
+}
+
+// A lane within the lcore grows.
+static inline bool lane_blocked(const struct lane *l)
+{
+	return unlikely(l->remote) && lane_full(l);
+}
+
+void edge_depart(struct node *n, unsigned port)
+{
+	struct edge *e = (struct edge *)n;
+	struct edge_port *p = &e->port[port];
+	const struct lane *l = n->ports[port].out;
+
+	if (pfc_tx_due(&p->pfc_tx, n->now) && !lane_blocked(l)) {
+		simtime_t again = edge_say_pause(e, port) ? n->now : n->now + LANE_RETRY;
+		node_want_depart(n, port, again);
+		return;
+	}
+
+	simtime_t until = committed_until(e, port);
+	unsigned ready;
+	while ((ready = p->backlog & (unsigned)~p->pfc_rx.paused) != 0 && l->free_at <= until &&
+		!lane_blocked(l))
+		node_send(n, port, take_next(e, p, ready));
+	if (lane_blocked(l))
+		node_want_depart(n, port, n->now + LANE_RETRY);
+	else if (ready != 0)
 		node_want_depart(n, port, n->now);
 }

@@ -261,7 +261,7 @@ static void connect_lane(struct lane *l, struct node *src, struct node *dst)
 	dst->ports[0].in = l;
 }
 
-static void start_with(int roce_dscp, bool learn_mac)
+static void start_with(int roce_dscp, bool learn_mac, simtime_t pause_response)
 {
 	struct edge_port_config port = {
 		.ops = &real_ops, .mtu = 1500, .learn_mac = learn_mac, .ip4 = MY_IP};
@@ -286,7 +286,8 @@ static void start_with(int roce_dscp, bool learn_mac)
 		.pfc_mask = 1 << 3 | 1 << 4,
 		.roce_dscp = roce_dscp,
 		.rx_queue_bytes = RX_LIMIT,
-		.tx_buffer_bytes = TX_LIMIT};
+		.tx_buffer_bytes = TX_LIMIT,
+		.pause_response = pause_response};
 	for (unsigned i = 0; i < 64; i++)
 		cfg.dscp_to_tc[i] = i < 8 ? (uint8_t)i : 0;
 	for (unsigned i = 0; i < 8; i++)
@@ -305,7 +306,7 @@ static void start_with(int roce_dscp, bool learn_mac)
 
 static void start(int roce_dscp)
 {
-	start_with(roce_dscp, false);
+	start_with(roce_dscp, false, 0);
 }
 
 // Frames made = ended + held, counters equal the queues, and no buffer is lost.
@@ -368,6 +369,27 @@ static void the_line_rate_paces_what_one_poll_took(void **state)
 	assert_int_equal(poll_port(), 5);
 	run(SIM_MS);
 	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(r->sw.at[i], (i + 1) * WIRE_PS + DELAY);
+	stop();
+}
+
+// A frame takes 81.92 ns. At 0 those that start before the response time is over are sent, 0 to 3
+// (245.76 ns), whatever arrives; from 327.68 ns on the next four. The pause, 84 bytes of wire, is
+// in at 506.72 ns and takes effect at 806.72 ns: number 9 starts at 737.28 ns, number 10 would at
+// 819.20 ns.
+static void what_no_pause_can_stop_is_sent_at_once(void **state)
+{
+	start_with(EDGE_NO_DSCP, false, 300 * SIM_NS);
+	endpoint_sends_udp(20, 3);
+	assert_int_equal(poll_port(), 20);
+	switch_pauses(1 << 3, 65535);
+	run(0);
+	assert_int_equal(r->up.tail, 4);
+	run(330 * SIM_NS);
+	assert_int_equal(r->up.tail, 8);
+	run(10 * SIM_US);
+	assert_int_equal(r->sw.n_rec, 10);
+	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(r->sw.at[i], (i + 1) * WIRE_PS + DELAY);
 	stop();
 }
@@ -590,7 +612,7 @@ static void an_unknown_endpoint_is_asked_for_its_mac(void **state)
 	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	uint8_t bytes[FRAME_BYTES];
 
-	start_with(EDGE_NO_DSCP, true);
+	start_with(EDGE_NO_DSCP, true, 0);
 	run(250 * SIM_MS);
 	assert_int_equal(r->real.n_out, 3); // at 0, 100 and 200 ms
 	assert_int_equal(get_be16(r->real.out[2] + 12), ETHERTYPE_ARP);
@@ -811,6 +833,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_enters_described_and_addressed_to_the_switch),
 		cmocka_unit_test(the_line_rate_paces_what_one_poll_took),
+		cmocka_unit_test(what_no_pause_can_stop_is_sent_at_once),
 		cmocka_unit_test(a_pause_holds_its_priority_only),
 		cmocka_unit_test(a_pause_ends_by_itself_when_its_quanta_are_over),
 		cmocka_unit_test(a_pause_of_a_priority_without_pfc_is_ignored),

@@ -4,6 +4,7 @@ database and switch in a temporary directory, nothing of the system's Open vSwit
 """
 
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -71,7 +72,9 @@ class Switch:
                    "options:dpdk-devargs=" + devargs)
 
     def tx_packets(self, name):
-        return int(self.vsctl("get", "Interface", name, "statistics:tx_packets"))
+        """As the port counts now: the database's copy is up to 5 seconds old."""
+        ports = self.run("ovs-ofctl", "dump-ports", BRIDGE, name)
+        return int(re.search(r"tx pkts=(\d+)", ports).group(1))
 
 
 def mpps(pcap, tmp, seconds):
@@ -85,15 +88,14 @@ def mpps(pcap, tmp, seconds):
             ovs.run("ovs-ofctl", "add-flow", BRIDGE, "in_port=source,actions=output:sink")
             rates = []
             time.sleep(2)
-            # The database has fresh statistics every 5 seconds.
-            ovs.vsctl("set", "Open_vSwitch", ".", "other_config:stats-update-interval=1000")
             before, then = ovs.tx_packets("sink"), time.monotonic()
             for _ in range(seconds):
-                time.sleep(2)
+                time.sleep(1)
                 now, t = ovs.tx_packets("sink"), time.monotonic()
                 rates.append((now - before) / (t - then) / 1e6)
                 before, then = now, t
-            return statistics.median(rates), None
+            rate = statistics.median(rates)
+            return (rate, None) if rate > 0 else (None, "it forwarded nothing")
     except subprocess.CalledProcessError as e:
         lines = (e.stderr or "").strip().splitlines()
         return None, lines[-1] if lines else str(e)

@@ -54,7 +54,9 @@ static inline void stage_classify(const struct qos_map *m, struct port_counters 
 static inline struct switch_port *stage_route(
 	struct ethernet_switch *s, unsigned port, struct frame *f, unsigned *index)
 {
-	int out = ecmp_port(&s->ecmp, f->dst, f->flow_hash);
+	int out = likely(s->lb.mode == LB_ECMP)
+			  ? ecmp_port(&s->ecmp, f->dst, f->flow_hash)
+			  : lb_port(&s->lb, &s->ecmp, f->dst, f->flow_hash, s->node.now);
 	const uint8_t *ip = frame_data(f) + f->l3_off;
 	uint8_t ttl = f->flags & FRAME_F_IPV6 ? ip[7] : ip[8];
 

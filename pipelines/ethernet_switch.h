@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "emu/core/node.h"
+#include "models/load_balance.h"
 #include "models/mmu.h"
 #include "models/qos_map.h"
 #include "models/sched.h"
@@ -41,6 +42,8 @@ struct ethernet_switch_config {
 	const struct ethernet_switch_port_config *ports; // [n_ports]
 	struct mmu_config mmu;
 	uint32_t ecmp_seed;
+	enum lb_mode load_balancing;            // among equal-cost ports; 0: ECMP
+	simtime_t flowlet_gap;                  // LB_FLOWLET
 	const struct endpoint_table *endpoints; // complete
 	uint32_t log_events;                    // room for events
 };

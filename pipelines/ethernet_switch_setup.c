@@ -173,6 +173,9 @@ static int allocate(struct ethernet_switch *s, const struct ethernet_switch_conf
 		return -ENOMEM;
 	memset(s->port, 0, ports);
 	int rc = ecmp_init(&s->ecmp, cfg->endpoints->n, cfg->ecmp_seed);
+	if (rc == 0)
+		rc = lb_init(&s->lb, cfg->load_balancing, cfg->endpoints->n, cfg->ecmp_seed,
+			cfg->flowlet_gap);
 	if (rc < 0)
 		return rc;
 	return node_init(&s->node, &ethernet_switch_ops, cfg->name, cfg->n_ports, cfg->log_events);
@@ -213,6 +216,7 @@ void ethernet_switch_destroy(struct node *n)
 
 	node_fini(n);
 	ecmp_fini(&s->ecmp);
+	lb_fini(&s->lb);
 	free(s->port);
 	free(s->maps);
 	free(s->scratch);

@@ -72,6 +72,7 @@ struct ethernet_switch {
 	struct switch_port *port;
 	const struct endpoint_table *endpoints;
 	struct ecmp ecmp;
+	struct load_balancer lb;
 	struct mmu mmu;
 	uint64_t buffer_bytes;
 	struct qos_map *maps; // distinct ones of the ports

@@ -128,6 +128,9 @@ static json_t *switch_json(const struct scenario *s, const struct routes *r, uin
 	set_text(o, "name", s->nodes[i].name);
 	set_int(o, "latency_ps", (uint64_t)s->switches[i].latency);
 	set_text(o, "qos", s->qos[s->switches[i].qos].name);
+	set_text(o, "load_balancing", lb_mode_name(s->switches[i].load_balancing));
+	if (s->switches[i].load_balancing == LB_FLOWLET)
+		set_int(o, "flowlet_gap_ps", (uint64_t)s->switches[i].flowlet_gap);
 	set_int(o, "buffer", b.buffer_bytes);
 	set_int(o, "reserved", b.reserved_bytes);
 	set_int(o, "headroom", b.headroom_bytes);

@@ -150,8 +150,13 @@ static void print_switch(const struct scenario *s, const struct routes *r, uint3
 	const struct sc_qos *q = &s->qos[sw->qos];
 	struct switch_budget b = switch_budget(s, i);
 
-	fprintf(out, "switch %s  latency %s  qos %s\n", s->nodes[i].name, duration(sw->latency),
+	fprintf(out, "switch %s  latency %s  qos %s", s->nodes[i].name, duration(sw->latency),
 		q->name);
+	if (sw->load_balancing != LB_ECMP)
+		fprintf(out, "  load balancing %s", lb_mode_name(sw->load_balancing));
+	if (sw->load_balancing == LB_FLOWLET)
+		fprintf(out, " gap %s", duration(sw->flowlet_gap));
+	fputc('\n', out);
 	fprintf(out, "    buffer %s in cells of %s = reserved %s + headroom %s + shared %s\n",
 		bytes(b.buffer_bytes), bytes(q->cell_size), bytes(b.reserved_bytes),
 		bytes(b.headroom_bytes), bytes(b.shared_bytes));

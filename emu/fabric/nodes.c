@@ -121,6 +121,8 @@ static int switch_create(struct fabric *f, uint32_t node)
 		.ports = ports,
 		.mmu = {.buffer_bytes = sw->buffer, .cell_bytes = qos_of(f->s, node)->cell_size},
 		.ecmp_seed = (uint32_t)sw->ecmp_seed,
+		.load_balancing = sw->load_balancing,
+		.flowlet_gap = sw->flowlet_gap,
 		.endpoints = f->endpoints,
 		.log_events = LOG_EVENTS_SWITCH,
 	};

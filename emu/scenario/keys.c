@@ -88,6 +88,12 @@ SECTION(sec_link, "links[]", "A cable between two ports; `[a, b]` alone is short
 		"number of such links side by side"),
 	LINK_PROPS);
 
+static const struct word balancings[] = {
+#define X(id, name, help) {name, LB_##id},
+	LB_MODES(X)
+#undef X
+	{NULL, 0}};
+
 SECTION(sec_switch, "switches.NAME",
 	"A switch. `switches` may be a list of names when none needs settings of its own.",
 	NUM(struct switch_in, sw.latency, "latency", Q_TIME, "600ns", 0, SIM_MS * 10,
@@ -97,7 +103,13 @@ SECTION(sec_switch, "switches.NAME",
 	NUM(struct switch_in, sw.buffer, "buffer", Q_SIZE, "auto", 4096, SIZE_MAX_,
 		"its whole packet buffer; auto: the profile's", AUTO),
 	NUM(struct switch_in, sw.ecmp_seed, "ecmp_seed", Q_COUNT, "auto", 0, INT64_MAX,
-		"seed of its ECMP hash; auto: a different one per switch", AUTO));
+		"seed of its ECMP hash; auto: a different one per switch", AUTO),
+	ENUM(struct switch_in, sw.load_balancing, "load_balancing", balancings, "ecmp",
+		"choice among equal-cost ports: ecmp: by a hash of the flow; spray: frame by frame in "
+		"turn; random: frame by frame; flowlet: anew after a gap (spray and random reorder, see "
+		"a NIC's ooo)"),
+	NUM(struct switch_in, sw.flowlet_gap, "flowlet_gap", Q_TIME, "50us", 0, SIM_S,
+		"flowlet: pause of a flow after which its path is chosen anew"));
 
 // ---- QoS --------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "emu/core/simtime.h"
+#include "models/load_balance.h"
 
 #define SC_PRIOS     8
 #define SC_DSCPS     64
@@ -91,6 +92,8 @@ struct sc_switch {
 	uint32_t qos;       // index in qos[]
 	uint64_t buffer;    // bytes (the profile's unless the switch overrides it)
 	uint64_t ecmp_seed; // different per switch by default, so that hashing is not polarised
+	enum lb_mode load_balancing; // among equal-cost ports
+	simtime_t flowlet_gap;       // LB_FLOWLET: pause after which a flow may change its path
 };
 
 // ---- hosts ------------------------------------------------------------------------------------

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// How a switch chooses among the equal-cost ports of a route: by flow (ECMP), or finer.
+
+#include <stdint.h>
+
+#include "emu/core/rng.h"
+#include "emu/core/simtime.h"
+#include "models/ecmp.h"
+
+// X(id, name, what it does)
+#define LB_MODES(X)                                                             \
+	X(ECMP, "ecmp", "all frames of a flow take one path, chosen by a hash") \
+	X(SPRAY, "spray", "frames to a destination take the paths in turn")     \
+	X(RANDOM, "random", "each frame takes a random path")                   \
+	X(FLOWLET, "flowlet", "a flow may change its path after a gap")
+
+enum lb_mode {
+#define X(id, name, help) LB_##id,
+	LB_MODES(X)
+#undef X
+		LB_MODE_COUNT,
+};
+
+#define LB_FLOWLETS_LOG2 12
+
+struct lb_flowlet {
+	simtime_t last;  // its newest frame
+	uint32_t choice; // in units of 2^-32 of the group's width
+};
+
+struct load_balancer {
+	uint8_t mode; // enum lb_mode
+	uint32_t seed;
+	simtime_t gap; // LB_FLOWLET
+	struct rng rng;
+	uint16_t *turn;             // LB_SPRAY: [n_endpoints], position in the group of the next
+	struct lb_flowlet *flowlet; // LB_FLOWLET: [2^LB_FLOWLETS_LOG2], by hash
+};
+
+// As scenario files have it.
+const char *lb_mode_name(enum lb_mode mode);
+
+// 0 or -ENOMEM. `gap` >= 0 is the pause after which a flow is a new flowlet.
+int lb_init(struct load_balancer *lb, enum lb_mode mode, uint32_t n_endpoints, uint32_t seed,
+	simtime_t gap);
+void lb_fini(struct load_balancer *lb);
+
+// As ecmp_port() for a balancer that is not LB_ECMP: the port for this frame.
+int lb_port(struct load_balancer *lb, const struct ecmp *e, uint32_t endpoint, uint32_t flow_hash,
+	simtime_t now);

@@ -2,16 +2,21 @@
 #pragma once
 
 // The reliable connected transport of InfiniBand and RoCE, one queue pair's two halves: a requester
-// that cuts messages into packets and repeats them until acknowledged, and a responder that takes
-// them in order, once. Pure state machines; the caller passes time in and moves packets.
+// that cuts work requests into packets and repeats them until they are answered, and a responder
+// (models/rc_responder.h) that takes them in order, once. Pure state machines; the caller passes
+// time in, moves packets and owns all memory.
 //
-//	requester                                   responder
-//	rc_can_send, rc_tx_next  --- request --->   rc_rx_request
-//	rc_rx_ack                <-- ACK / NAK ---  rc_response
-//	rc_timeout at q->deadline
+//	requester                                       responder
+//	rc_post_send                                    rc_post_recv
+//	rc_can_send, rc_tx_next  ---- request ---->     rc_rx_request [, rc_atomic_done]
+//	rc_rx_ack, rc_rx_read    <--- response -----    rc_resp_pending, rc_tx_response
+//	rc_timeout at q->deadline, rc_rnr_expired
+//	rc_poll: completions                            receive completions: from rc_rx_request
 //
-// All messages of a queue pair have the same operation and length, so that a packet is arithmetic
-// on its sequence number and nothing needs to be kept for a repetition.
+// Packets are counted over the queue pair's life in 64 bits ("sequence"); the PSN is psn0 +
+// sequence modulo 2^24. A work request covers the sequences [first, end); within it everything is
+// arithmetic: a work request may stand for `repeat` equal messages one after the other, so that a
+// flow of a million messages is one entry of the send queue and nothing is kept per packet.
 
 #include <assert.h>
 #include <stdbool.h>
@@ -19,50 +24,74 @@
 
 #include "emu/core/simtime.h"
 #include "models/psn.h"
+#include "models/rc_responder.h"
+#include "models/verbs.h"
 #include "pcap/roce.h"
 
-// How a queue pair ends: values of enum ibv_wc_status.
-enum rc_status {
-	RC_STATUS_OK = 0,
-	RC_STATUS_REM_INV_REQ = 9,
-	RC_STATUS_RETRY_EXC = 12,
-	RC_STATUS_RNR_RETRY_EXC = 13,
+#define RC_WINDOW_MAX    (PSN_HALF - 1)
+#define RC_RNR_INFINITE  7
+#define RC_ENDLESS       UINT64_MAX
+#define RC_NEVER         UINT64_MAX // a sequence never reached
+#define RC_MESSAGE_MAX   (UINT32_C(1) << 31)
+#define RC_ATOMIC_BYTES  8
+#define RC_RD_ATOMIC_MAX 255
+
+// ---- send queue ------------------------------------------------------------------------------
+
+// A work request, or `repeat` equal ones in a row of which only the last completes.
+struct rc_wr {
+	uint64_t wr_id;
+	uint64_t repeat;      // >= 1; RC_ENDLESS
+	uint64_t local;       // caller's: where the payload of the first message is
+	uint64_t remote_addr; // WRITE, READ, atomics; message i of a repetition: + i * length, of
+			      // an atomic: the same
+	uint64_t compare;  // CMP_SWAP
+	uint64_t swap_add; // CMP_SWAP, FETCH_ADD
+	uint32_t length;   // bytes per message, 0..2^31; atomics: 8
+	uint32_t rkey;
+	uint32_t imm;   // immediate data (host order), or the rkey SEND_INV invalidates
+	uint8_t op;     // enum wr_op
+	bool signaled;  // completes with an entry even when successful
+	bool solicited; // SE bit on the last packet
+	bool fence;     // waits for all READs and atomics before it
 };
 
-enum rc_op { RC_OP_SEND, RC_OP_WRITE };
-
-#define RC_WINDOW_MAX   (PSN_HALF - 1)
-#define RC_RNR_INFINITE 7
+// An entry of the send queue. The queue's memory is the caller's: `struct rc_wqe sq[2^k]`.
+struct rc_wqe {
+	struct rc_wr wr;
+	uint64_t first, end;   // sequences; end is RC_NEVER for an endless one
+	uint64_t ssn;          // messages before it, over the queue pair's life
+	uint32_t msg_pkts;     // sequences per message (READ: of its responses)
+	uint16_t last_payload; // of a message's last packet (READ: response)
+};
 
 struct rc_config {
-	enum rc_op op;
-	uint32_t message_bytes; // >= 1
-	uint64_t messages;      // 0 = endless
-	uint16_t payload;       // bytes per packet, >= 1
-	uint32_t window;        // unacknowledged packets, 1..RC_WINDOW_MAX
-	uint32_t ack_every;     // >= 1
-	simtime_t timeout;      // local ACK timeout, 0 = none; rc_ack_timeout()
-	uint8_t retry_cnt;
+	uint16_t payload; // bytes per packet, >= 1 (the path MTU of a real QP)
+	uint32_t window;  // unacknowledged packets, 1..RC_WINDOW_MAX; a READ may go over it
+	uint32_t
+		ack_every; // AckReq at least on every n-th packet, >= 1; always on a message's last
+	simtime_t timeout; // local ACK timeout, 0 = none; rc_ack_timeout()
+	uint8_t retry_cnt; // 0..7
 	uint8_t rnr_retry; // RC_RNR_INFINITE = for ever
-	uint32_t psn;      // of the first packet
+	uint8_t max_rd_atomic; // READs and atomics outstanding; 0: none may be posted
+	bool adaptive;         // adaptive retransmission timer (mlx5's roce_adp_retrans)
+	uint32_t psn;          // of the first packet
 };
 
 // Local ACK timeout of an exponent 0..31: 4.096 us * 2^exponent, 0 for 0 (IBTA vol. 1, 9.9.2.1).
 simtime_t rc_ack_timeout(uint8_t exponent);
-// Time to wait after an RNR NAK with this timer value, 0..31 (IBTA vol. 1, table 46).
-simtime_t rc_rnr_time(uint8_t timer);
 
 // ---- requester -------------------------------------------------------------------------------
 
 enum rc_state { RC_READY, RC_RNR_WAIT, RC_ERROR };
 
-// Packets are counted from 0 over the QP's life in 64 bits; the PSN is psn0 + count modulo 2^24.
 struct rc_requester {
+	// first line: what every packet touches
 	uint64_t nxt;       // next to send
-	uint64_t limit;     // first that may not be sent now (window, end of messages, state)
+	uint64_t limit;     // first that may not be sent now (window, end of work, state)
 	uint64_t una;       // oldest not acknowledged
-	uint64_t max;       // one beyond the newest ever sent
-	uint64_t pos;       // byte position of nxt in the stream of messages
+	uint64_t max;       // one beyond the newest ever sent, of a READ: one beyond its responses
+	uint64_t pos;       // byte position of nxt in its work request
 	simtime_t deadline; // when rc_timeout() is due, SIMTIME_NEVER if nothing waits
 	uint32_t in_msg;    // nxt's index within its message
 	uint32_t msg_pkts;  // packets per message
@@ -70,111 +99,180 @@ struct rc_requester {
 	uint16_t payload;      // of all packets but the last
 	uint16_t last_payload; // of a message's last packet
 	// second line
+	uint64_t tx_slow;   // when nxt gets here another work request begins
+	uint64_t ack_slow;  // an ACK of all before it moves more than the window
+	uint64_t end;       // first not to be sent for another reason than the window
+	simtime_t timeout;  // SIMTIME_NEVER: none
 	uint32_t since_req; // packets since the last AckReq
 	uint32_t ack_every;
 	uint32_t msg_bytes;
 	uint32_t window;
-	uint64_t end;      // packets to send, see rc_stop()
-	uint64_t total;    // packets of all messages, UINT64_MAX: endless
-	simtime_t timeout; // SIMTIME_NEVER: none
-	simtime_t rnr_until;
-	uint8_t state; // enum rc_state
-	uint8_t status;
-	uint8_t op; // enum rc_op
+	const struct rc_wqe *wqe; // that of nxt; NULL when all posted is sent
+	uint8_t op;               // enum wr_op
+	uint8_t state;            // enum rc_state
+	uint8_t status;           // enum wc_status
 	uint8_t retry_left, retry_cnt;
 	uint8_t rnr_left, rnr_retry;
+	bool told; // the completion with `status` was given
+	// third line: what a work request's begin and end touch
+	struct rc_wqe *sq;
+	uint32_t sq_mask;
+	uint32_t polled;  // free-running: next to complete to the caller
+	uint32_t done;    //   oldest with unacknowledged packets
+	uint32_t cur;     //   that of nxt
+	uint32_t tail;    //   next free
+	uint32_t rd_out;  // READs and atomics sent and not answered
+	uint64_t posted;  // end of all posted
+	uint64_t stop;    // see rc_stop(), RC_NEVER: not stopped
+	uint64_t next_rd; // first sequence from una on that a READ response or atomic answer is for
+	uint64_t lsn;     // messages before it may be sent (credits), RC_NEVER: unlimited
+	// fourth line
+	uint64_t messages; // posted
+	uint64_t implied;  // una when a hole was taken for a NAK; no more of them until it moves
+	simtime_t rnr_until;
+	uint8_t max_rd_atomic;
+	bool gated; // `end` is set by credits, a fence, or the limit on READs
 };
 
-static_assert(sizeof(struct rc_requester) <= 128, "two cache lines");
-
-// Where in its message a packet stands.
-enum rc_place { RC_MIDDLE = 0, RC_FIRST = 1, RC_LAST = 2, RC_ONLY = RC_FIRST | RC_LAST };
+static_assert(offsetof(struct rc_requester, tx_slow) == 64, "line by line");
+static_assert(offsetof(struct rc_requester, sq) == 128, "line by line");
+static_assert(sizeof(struct rc_requester) <= 256, "four cache lines");
 
 // A packet to send.
 struct rc_request {
+	const struct rc_wr *wr; // rkey, immediate, operands
+	uint64_t pos;         // byte position in the work request of the payload, or of the data a
+			      // READ asks for; local address = wr->local + pos
+	uint64_t remote_addr; // RETH, AtomicETH; valid with RC_FIRST and WRITE, READ, atomics. Of a
+			      // READ repeated from its middle that of the rest
 	uint32_t psn;
-	uint32_t dma_len; // RETH: length of the message
-	uint64_t pos;     // byte position of the payload in the stream of messages
-	uint16_t payload; // bytes
-	uint8_t opcode;
-	uint8_t place; // enum rc_place; with RC_FIRST a WRITE has a RETH
+	uint32_t dma_len; // RETH: length of the message, or of the rest of a READ
+	uint16_t payload; // bytes carried, 0 for READ and atomics
+	uint8_t opcode;   // of ROCE_RC
+	uint8_t place;    // enum rc_place; RC_ONLY for READ and atomics
 	bool ack_req;
+	bool solicited;
 	bool again; // sent before
 };
 
-void rc_requester_init(struct rc_requester *q, const struct rc_config *cfg);
+// `sq`: the send queue's memory, `entries` a power of two; it must stay where it is.
+void rc_requester_init(
+	struct rc_requester *q, const struct rc_config *cfg, struct rc_wqe *sq, uint32_t entries);
 
-// Begins, or continues after rc_stop(). A new requester is stopped.
-void rc_start(struct rc_requester *q);
+// Appends a work request. Returns 0, -ENOMEM (queue full, or behind an endless request), -EINVAL
+// (operation, length, repeat), -EPIPE (the QP is in error: taken, to complete flushed).
+int rc_post_send(struct rc_requester *q, const struct rc_wr *wr);
+
+// A completion of the send queue.
+struct rc_wc {
+	uint64_t wr_id;
+	uint32_t length; // bytes of one message
+	uint8_t op;      // enum wr_op
+	uint8_t status;  // enum wc_status
+};
+
+// The next completion, in posting order; false when there is none. In error the first not
+// completed carries q->status, the rest are flushed. Call it after RC_ACK_COMPLETED and
+// RC_ACK_ERROR until it returns false.
+bool rc_poll(struct rc_requester *q, struct rc_wc *out);
+
 // Nothing new from now on but one packet that may be needed to ask for an acknowledgement; what was
 // sent is repeated as needed.
 void rc_stop(struct rc_requester *q);
+// Continues after rc_stop().
+void rc_start(struct rc_requester *q);
+
+// From outside, as a modify to the error state: all that is not completed will be flushed, the
+// first with `status`. Returns RC_ACK_* bits.
+int rc_error(struct rc_requester *q, enum wc_status status);
 
 static inline bool rc_can_send(const struct rc_requester *q)
 {
 	return q->nxt < q->limit;
 }
 
+// All that was posted is acknowledged.
 static inline bool rc_done(const struct rc_requester *q)
 {
-	return q->una == q->total;
+	return q->una == q->posted;
 }
 
-static inline uint8_t rc_opcode(enum rc_op op, enum rc_place place)
+// Opcode of a packet of ROCE_RC by operation and place; READ and atomics are always RC_ONLY.
+extern const uint8_t rc_opcode_of[WR_OP_COUNT][4];
+
+static inline uint8_t rc_opcode(enum wr_op op, enum rc_place place)
 {
-	// FIRST, MIDDLE, LAST, (with immediate), ONLY follow each other in both groups of opcodes.
-	static const uint8_t in_group[4] = {1, 0, 2, 4};
-
-	return (uint8_t)((op == RC_OP_WRITE ? ROCE_WRITE_FIRST : ROCE_SEND_FIRST) +
-			 in_group[place]);
+	return rc_opcode_of[op][place];
 }
 
-// Payload bytes of a packet by its place.
-static inline uint16_t rc_payload(const struct rc_requester *q, enum rc_place place)
-{
-	return place & RC_LAST ? q->last_payload : q->payload;
-}
+// Messages of work requests completed until now, and their bytes; of a READ the bytes of those of
+// its packets too that have come. Of the oldest request not completed.
+uint64_t rc_acked_messages(const struct rc_requester *q);
+
+// The paths of rc_tx_next() off the straight line.
+void rc_tx_rd_atomic(struct rc_requester *q, simtime_t now, struct rc_request *out);
+void rc_tx_load_next(struct rc_requester *q);
 
 // The packet to send now; rc_can_send() must hold.
 static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_request *out)
 {
+	enum wr_op op = (enum wr_op)q->op;
+
+	if (__builtin_expect(wr_is_rd_atomic(op), 0)) {
+		rc_tx_rd_atomic(q, now, out);
+		return;
+	}
+
 	uint64_t seq = q->nxt++;
 	uint32_t idx = q->in_msg;
 	bool last = idx + 1 == q->msg_pkts;
 	enum rc_place place = (enum rc_place)((idx == 0 ? RC_FIRST : 0) | (last ? RC_LAST : 0));
 
+	out->wr = &q->wqe->wr;
 	out->psn = psn_add(q->psn0, seq);
 	out->place = (uint8_t)place;
-	out->opcode = rc_opcode((enum rc_op)q->op, place);
+	out->opcode = rc_opcode(op, place);
 	out->dma_len = q->msg_bytes;
 	out->pos = q->pos;
-	out->payload = rc_payload(q, place);
+	out->payload = last ? q->last_payload : q->payload;
 	out->again = seq < q->max;
+	out->solicited = false;
+	q->pos += out->payload;
+	q->in_msg = last ? 0 : idx + 1;
+	if (place & RC_FIRST)
+		out->remote_addr = out->wr->remote_addr + out->pos;
+	if (last)
+		out->solicited = out->wr->solicited;
+	if (!out->again)
+		q->max = seq + 1;
+	if (__builtin_expect(q->nxt == q->tx_slow, 0))
+		rc_tx_load_next(q);
 	out->ack_req = last | (++q->since_req >= q->ack_every) | (q->nxt == q->limit);
 	if (out->ack_req)
 		q->since_req = 0;
-	q->pos += out->payload;
-	q->in_msg = last ? 0 : idx + 1;
-	if (!out->again)
-		q->max = seq + 1;
 	if (q->deadline == SIMTIME_NEVER && q->timeout != SIMTIME_NEVER)
 		q->deadline = now + q->timeout;
 }
 
 enum rc_ack_result {
-	RC_ACK_STALE = 0,         // acknowledges nothing new or nothing ever sent
-	RC_ACK_PROGRESS = 1 << 0, // the window moved: look at rc_can_send(), rc_done()
-	RC_ACK_REWOUND = 1 << 1,  // goes back to the oldest unacknowledged packet
-	RC_ACK_RNR = 1 << 2,      // call rc_rnr_expired() at q->rnr_until
-	RC_ACK_ERROR = 1 << 3,    // the QP has failed with q->status
+	RC_ACK_STALE = 0,          // acknowledges nothing new or nothing ever sent
+	RC_ACK_PROGRESS = 1 << 0,  // the window moved: look at rc_can_send()
+	RC_ACK_REWOUND = 1 << 1,   // goes back to the oldest unacknowledged packet
+	RC_ACK_RNR = 1 << 2,       // call rc_rnr_expired() at q->rnr_until
+	RC_ACK_ERROR = 1 << 3,     // the QP has failed with q->status; rc_poll()
+	RC_ACK_COMPLETED = 1 << 4, // a work request is complete; rc_poll()
+	RC_ACK_DATA = 1 << 5,      // rc_rx_read(): `out` is valid
+	RC_ACK_IMPLIED = 1 << 6, // a hole in the answers was taken for a NAK (implied_nak_seq_err)
 };
 
-// A NAK, of any kind: see rc_rx_ack().
-int rc_rx_nak(struct rc_requester *q, simtime_t now, uint32_t psn, uint8_t syndrome);
-// Moves nxt to packet `seq`.
+// The paths of rc_rx_ack() off the straight line: a NAK or limited credits; an ACK that completes
+// a work request or passes over the answer to a READ. `una` is that after the ACK.
+int rc_rx_nak(struct rc_requester *q, simtime_t now, uint32_t psn, uint32_t aeth);
+int rc_ack_slow(struct rc_requester *q, simtime_t now, uint64_t una);
+// Moves nxt to packet `seq`, una <= seq <= posted.
 void rc_seek(struct rc_requester *q, uint64_t seq);
 
-// Acknowledges all packets before `una`, una < it <= max.
+// Acknowledges all packets before `una`, q->una < una <= max.
 static inline void rc_advance(struct rc_requester *q, simtime_t now, uint64_t una)
 {
 	uint64_t limit = una + q->window;
@@ -191,114 +289,40 @@ static inline void rc_advance(struct rc_requester *q, simtime_t now, uint64_t un
 		rc_seek(q, una);
 }
 
-// An ACKNOWLEDGE packet with this PSN and AETH syndrome came in. Returns RC_ACK_* bits.
-static inline int rc_rx_ack(struct rc_requester *q, simtime_t now, uint32_t psn, uint8_t syndrome)
+#define RC_AETH(syndrome, msn) ((uint32_t)(syndrome) << 24 | (msn))
+
+// An ACKNOWLEDGE packet came in: its PSN and its AETH (syndrome << 24 | MSN). Returns RC_ACK_*
+// bits.
+static inline int rc_rx_ack(struct rc_requester *q, simtime_t now, uint32_t psn, uint32_t aeth)
 {
-	if (__builtin_expect((syndrome & AETH_TYPE_MASK) != AETH_ACK, 0))
-		return rc_rx_nak(q, now, psn, syndrome);
+	if (__builtin_expect(aeth >> 24 != (AETH_ACK | AETH_CREDIT_INVALID), 0))
+		return rc_rx_nak(q, now, psn, aeth);
 
 	int32_t d = psn_diff(psn, psn_add(q->psn0, q->una));
-	if (d < 0 || q->una + (uint32_t)d >= q->max || q->state == RC_ERROR)
+	uint64_t una = q->una + (uint32_t)d + 1;
+	if (d < 0 || una > q->max || q->state == RC_ERROR)
 		return RC_ACK_STALE;
-	rc_advance(q, now, q->una + (uint32_t)d + 1);
+	if (__builtin_expect(una >= q->ack_slow, 0))
+		return rc_ack_slow(q, now, una);
+	rc_advance(q, now, una);
 	return RC_ACK_PROGRESS;
 }
+
+// What came back for a READ or an atomic.
+struct rc_read_place {
+	const struct rc_wr *wr;
+	uint64_t pos;    // where its payload belongs: wr->local + pos
+	uint32_t length; // bytes; an atomic's answer: 8, the original value
+	bool last;       // of its message
+};
+
+// A READ response or ATOMIC ACKNOWLEDGE came in, `payload` bytes long. `aeth` is 0 for the opcode
+// without one (RESP_MIDDLE). Returns RC_ACK_* bits.
+int rc_rx_read(struct rc_requester *q, simtime_t now, uint8_t opcode, uint32_t psn, uint32_t aeth,
+	uint32_t payload, struct rc_read_place *out);
 
 // To be called at or after q->deadline. Returns RC_ACK_REWOUND, RC_ACK_ERROR, or RC_ACK_STALE if
 // the deadline is not reached.
 int rc_timeout(struct rc_requester *q, simtime_t now);
 // To be called at or after q->rnr_until; sending may go on.
 void rc_rnr_expired(struct rc_requester *q, simtime_t now);
-
-// ---- responder -------------------------------------------------------------------------------
-
-struct rc_responder {
-	uint32_t epsn; // expected
-	uint32_t msn;  // messages completed, modulo 2^24
-	uint32_t since_ack;
-	uint32_t ack_every;
-	uint8_t in_msg; // rc_op + 1 of the message in progress, 0 between messages
-	uint8_t nak;    // syndrome of the NAK to send, 0: an ACK
-	bool nak_sent;  // the gap before the expected packet was reported
-	bool failed;    // after an invalid request nothing more is taken
-	uint64_t bytes; // delivered, in order, once
-	uint64_t messages;
-	simtime_t last_at; // when `bytes` grew last
-};
-
-enum rc_rx_result {
-	RC_RX_IN_ORDER,  // delivered
-	RC_RX_DUPLICATE, // had it
-	RC_RX_GAP,       // came too early: dropped by go-back-N
-	RC_RX_INVALID,   // not in message order, or after such an error
-	RC_RX_RESULT = 0x7,
-	RC_RX_RESPOND = 1 << 3, // flag: send rc_response() as soon as possible
-	RC_RX_MESSAGE = 1 << 4, // flag: completed a message
-};
-
-struct rc_ack {
-	uint32_t psn;
-	uint32_t msn;
-	uint8_t syndrome;
-};
-
-void rc_responder_init(struct rc_responder *r, uint32_t psn, uint32_t ack_every);
-
-// The paths out of order of rc_rx_request().
-int rc_rx_unexpected(struct rc_responder *r, int32_t distance);
-int rc_rx_invalid(struct rc_responder *r);
-
-// Place in its message of each RC opcode 0..31: what must be in progress before and is after.
-struct rc_opcode_rule {
-	uint8_t before; // in_msg
-	uint8_t after;
-	uint8_t known;
-};
-extern const struct rc_opcode_rule rc_opcode_rules[32];
-
-static inline bool rc_is_request(uint8_t opcode)
-{
-	return opcode < 32 && rc_opcode_rules[opcode].known;
-}
-
-// A request packet arrived; rc_is_request(opcode) must hold. Returns an rc_rx_result and flags.
-static inline int rc_rx_request(struct rc_responder *r, simtime_t now, uint8_t opcode, uint32_t psn,
-	bool ack_req, uint32_t payload)
-{
-	const struct rc_opcode_rule *rule = &rc_opcode_rules[opcode];
-
-	if (__builtin_expect(psn != r->epsn, 0))
-		return rc_rx_unexpected(r, psn_diff(psn, r->epsn));
-	if (__builtin_expect(rule->before != r->in_msg || r->failed, 0))
-		return rc_rx_invalid(r);
-
-	int result = RC_RX_IN_ORDER;
-	r->epsn = psn_add(psn, 1);
-	r->nak_sent = false;
-	r->in_msg = rule->after;
-	r->bytes += payload;
-	r->last_at = now;
-	if (rule->after == 0) {
-		r->messages++;
-		r->msn = psn_add(r->msn, 1);
-		result |= RC_RX_MESSAGE;
-	}
-	if (ack_req | (++r->since_ack >= r->ack_every))
-		result |= RC_RX_RESPOND;
-	return result;
-}
-
-// The response to send now. Cumulative: it may be asked for later than RC_RX_RESPOND said and then
-// stands for all responses due until now.
-static inline void rc_response(struct rc_responder *r, struct rc_ack *out)
-{
-	out->msn = r->msn;
-	out->psn = r->epsn;
-	out->syndrome = r->nak;
-	if (r->nak == 0) {
-		out->psn = psn_add(r->epsn, PSN_MASK); // the one before
-		out->syndrome = AETH_ACK | AETH_CREDIT_INVALID;
-	}
-	r->nak = 0;
-	r->since_ack = 0;
-}

@@ -157,8 +157,8 @@ static bool check_pair(
 	const struct rc_responder *r = &f->peer->qps[f->peer_first_qp + at].resp;
 	uint64_t beyond = (uint32_t)psn_diff(r->epsn, psn_add(q->psn0, q->una));
 	uint64_t taken = q->una + beyond;
-	uint64_t msgs = taken / q->msg_pkts, rest = taken % q->msg_pkts;
-	uint64_t bytes = msgs * q->msg_bytes + rest * q->payload;
+	uint64_t msgs = taken / f->msg_pkts, rest = taken % f->msg_pkts;
+	uint64_t bytes = msgs * f->cfg.message_bytes + rest * q->payload;
 
 	if (q->max - q->una > q->window || q->nxt > q->max) {
 		snprintf(why, len, "flow %u: window: una %" PRIu64 " nxt %" PRIu64 " max %" PRIu64,
@@ -242,6 +242,8 @@ void nic_destroy(struct node *n)
 	node_fini(n);
 	free(nic->ports);
 	free(nic->qps);
+	for (uint32_t i = 0; i < nic->n_flows; i++)
+		free(nic->flows[i].sq);
 	free(nic->flows);
 	free(nic);
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "emu/core/node.h"
+#include "models/verbs.h"
 
 #define NIC_DEFAULT_TTL     64
 #define NIC_DEFAULT_PAYLOAD 1024
@@ -56,14 +57,12 @@ void nic_destroy(struct node *n);
 
 // ---- flows -----------------------------------------------------------------------------------
 
-enum nic_flow_op { NIC_FLOW_WRITE, NIC_FLOW_SEND };
-
 struct nic_flow_config {
-	uint32_t flow;     // global index, goes into frame->flow
-	unsigned src_port; // of the source node
-	unsigned dst_port; // of the destination node
-	bool ipv6;         // else IPv4; both ports must have such an address
-	enum nic_flow_op op;
+	uint32_t flow;          // global index, goes into frame->flow
+	unsigned src_port;      // of the source node
+	unsigned dst_port;      // of the destination node
+	bool ipv6;              // else IPv4; both ports must have such an address
+	enum wr_op op;          // WR_WRITE or WR_SEND
 	uint32_t message_bytes; // 1..2^31
 	uint64_t messages;      // per QP, 0 = endless
 	unsigned qps;           // queue pairs, >= 1
@@ -87,18 +86,10 @@ int nic_add_flow(struct node *src, struct node *dst, const struct nic_flow_confi
 int nic_flow_start(struct node *src, uint32_t flow);
 int nic_flow_stop(struct node *src, uint32_t flow);
 
-// Values of enum ibv_wc_status that a flow can end with.
-enum nic_status {
-	NIC_STATUS_OK = 0,
-	NIC_STATUS_REM_INV_REQ = 9, // IBV_WC_REM_INV_REQ_ERR
-	NIC_STATUS_RETRY_EXC = 12,  // IBV_WC_RETRY_EXC_ERR
-	NIC_STATUS_RNR_RETRY = 13,  // IBV_WC_RNR_RETRY_EXC_ERR
-};
-
 struct nic_flow_result {
 	bool started;
 	bool done;       // all bytes sent and acknowledged
-	uint8_t status;  // enum nic_status, the first error of its QPs
+	uint8_t status;  // enum wc_status, the first error of its QPs
 	simtime_t start; // first start
 	simtime_t acked; // when the sender got the last acknowledgement; SIMTIME_NEVER if not done
 	simtime_t arrived; // when the receiver got the last byte in order; SIMTIME_NEVER if not all

@@ -10,6 +10,8 @@
 
 #define REMOTE_ADDR_BASE UINT64_C(0x7f0000000000) // where a process's buffers usually are
 #define RKEY_BASE        0x1000
+#define RETH_BYTES       16
+#define AETH_BYTES       4
 
 // One end of a queue pair as the other sees it.
 struct qp_end {
@@ -106,24 +108,22 @@ static void make_shape(struct nic_qp *qp, unsigned shape, const struct qp_way *w
 
 static void make_shapes(struct nic_qp *qp, const struct qp_way *w)
 {
-	enum rc_op op = (enum rc_op)qp->req.op;
+	const struct nic_flow_config *c = w->cfg;
+	uint16_t full = qp->req.payload, last = (uint16_t)((c->message_bytes - 1) % full + 1);
 
 	for (unsigned place = RC_MIDDLE; place <= RC_ONLY; place++)
-		make_shape(qp, place, w, rc_opcode(op, (enum rc_place)place),
-			place & RC_FIRST && op == RC_OP_WRITE ? 16 : 0,
-			rc_payload(&qp->req, (enum rc_place)place));
-	make_shape(qp, NIC_SHAPE_ACK, w, ROCE_ACK, 4, 0);
+		make_shape(qp, place, w, rc_opcode(c->op, (enum rc_place)place),
+			place & RC_FIRST && c->op == WR_WRITE ? RETH_BYTES : 0,
+			place & RC_LAST ? last : full);
+	make_shape(qp, NIC_SHAPE_ACK, w, ROCE_ACK, AETH_BYTES, 0);
 }
 
 static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
-	const struct qp_end *to, unsigned port, uint16_t sport)
+	const struct qp_end *to, unsigned port, uint16_t sport, struct rc_wqe *sq)
 {
 	const struct nic_config *nc = &from->nic->cfg;
 	struct nic_qp *qp = from->qp;
 	struct rc_config rc = {
-		.op = cfg->op == NIC_FLOW_WRITE ? RC_OP_WRITE : RC_OP_SEND,
-		.message_bytes = cfg->message_bytes,
-		.messages = cfg->messages,
 		.payload = nc->payload,
 		.window = nc->window,
 		.ack_every = nc->ack_every,
@@ -132,21 +132,24 @@ static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from
 		.rnr_retry = nc->rnr_retry,
 		.psn = from->psn,
 	};
+	struct rc_responder_config resp = {
+		.psn = to->psn,
+		.ack_every = nc->ack_every,
+		.payload = nc->payload,
+	};
 
 	memset(qp, 0, sizeof(*qp));
 	qp->flow = cfg->flow;
 	qp->port = (uint16_t)port;
 	qp->tc = cfg->tc;
 	qp->qpn = from->qpn;
-	qp->remote_addr = REMOTE_ADDR_BASE + ((uint64_t)to->qpn << 20);
-	qp->rkey = RKEY_BASE + to->qpn;
 	qp->ipv6 = cfg->ipv6;
 	if (cfg->ipv6)
 		memcpy(qp->peer_ip, to->port->ip6, sizeof(qp->peer_ip));
 	else
 		put_be32(qp->peer_ip, to->port->ip4);
-	rc_requester_init(&qp->req, &rc);
-	rc_responder_init(&qp->resp, to->psn, nc->ack_every);
+	rc_requester_init(&qp->req, &rc, sq, 1);
+	rc_responder_init(&qp->resp, &resp);
 	make_shapes(qp, &(struct qp_way){.cfg = cfg,
 				.s = from->port,
 				.d = to->port,
@@ -156,9 +159,10 @@ static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from
 						 (nc->ecn_capable ? ECN_ECT0 : ECN_NOT_ECT))});
 }
 
-static void make_pair(struct nic *src, struct nic *dst, const struct nic_flow_config *cfg,
-	uint32_t flow_local, unsigned i)
+static void make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, unsigned i)
 {
+	const struct nic_flow *f = &src->flows[flow_local];
+	const struct nic_flow_config *cfg = &f->cfg;
 	uint32_t sq = src->n_qps++, dq = dst->n_qps++;
 	struct qp_end s = {src, &src->ports[cfg->src_port].cfg, &src->qps[sq], src->qpn_first + sq,
 		(uint32_t)(rng_next(&src->rng) >> 40)};
@@ -167,8 +171,8 @@ static void make_pair(struct nic *src, struct nic *dst, const struct nic_flow_co
 	uint16_t sport =
 		cfg->udp_sport ? (uint16_t)(cfg->udp_sport + i) : roce_udp_sport(s.qpn, d.qpn);
 
-	make_qp(cfg, &s, &d, cfg->src_port, sport);
-	make_qp(cfg, &d, &s, cfg->dst_port, sport);
+	make_qp(cfg, &s, &d, cfg->src_port, sport, &f->sq[i]);
+	make_qp(cfg, &d, &s, cfg->dst_port, sport, NULL);
 	s.qp->flow_local = flow_local;
 	s.qp->payload_base = i * cfg->messages * cfg->message_bytes;
 	if (cfg->rate_bps != 0)
@@ -193,7 +197,7 @@ static bool valid(const struct nic *src, const struct nic *dst, const struct nic
 	const struct nic_port_config *d = &dst->ports[c->dst_port].cfg;
 
 	return (c->ipv6 ? s->has_ip6 && d->has_ip6 : s->ip4 != 0 && d->ip4 != 0) &&
-	       c->message_bytes >= 1 && c->message_bytes <= UINT32_C(1) << 31 && c->qps >= 1 &&
+	       c->message_bytes >= 1 && c->message_bytes <= RC_MESSAGE_MAX && c->qps >= 1 &&
 	       c->dscp < 64 && c->tc < PRIO_COUNT && c->pcp < 8 && c->start >= 0;
 }
 
@@ -210,9 +214,15 @@ int nic_add_flow(struct node *s, struct node *d, const struct nic_flow_config *c
 	if (reserve_flow(src) < 0 || reserve_qps(src, here) < 0 || reserve_qps(dst, cfg->qps) < 0)
 		return -ENOMEM;
 
+	struct rc_wqe *sq = calloc(cfg->qps, sizeof(*sq));
+	if (sq == NULL)
+		return -ENOMEM;
+
 	uint32_t local = src->n_flows++;
 	src->flows[local] = (struct nic_flow){
 		.cfg = *cfg,
+		.sq = sq,
+		.msg_pkts = (cfg->message_bytes - 1) / src->cfg.payload + 1,
 		.first_qp = src->n_qps,
 		.peer_first_qp = src == dst ? src->n_qps + 1 : dst->n_qps,
 		.peer = dst,
@@ -221,7 +231,7 @@ int nic_add_flow(struct node *s, struct node *d, const struct nic_flow_config *c
 		.ended_at = SIMTIME_NEVER,
 	};
 	for (unsigned i = 0; i < cfg->qps; i++)
-		make_pair(src, dst, cfg, local, i);
+		make_pair(src, dst, local, i);
 	return 0;
 }
 
@@ -236,11 +246,28 @@ static struct nic_qp *flow_peer_qp(const struct nic *nic, const struct nic_flow 
 	return &f->peer->qps[f->peer_first_qp + (f->peer == nic ? 2 * i : i)];
 }
 
+// All messages of a queue pair as one work request.
+static void post_work(struct nic_qp *qp, const struct nic_flow *f, uint32_t peer_qpn)
+{
+	struct rc_wr wr = {
+		.repeat = f->cfg.messages != 0 ? f->cfg.messages : RC_ENDLESS,
+		.local = qp->payload_base,
+		.remote_addr = REMOTE_ADDR_BASE + ((uint64_t)peer_qpn << 20),
+		.length = f->cfg.message_bytes,
+		.rkey = RKEY_BASE + peer_qpn,
+		.op = (uint8_t)f->cfg.op,
+		.signaled = true,
+	};
+
+	rc_post_send(&qp->req, &wr);
+}
+
 void nic_flow_begin(struct nic *nic, struct nic_flow *f)
 {
 	struct node *n = &nic->node;
+	bool first = !f->started;
 
-	if (!f->started) {
+	if (first) {
 		f->started = true;
 		f->started_at = n->now;
 		f->paused_before = nic_paused_total(nic, f->cfg.src_port, f->cfg.tc);
@@ -253,6 +280,8 @@ void nic_flow_begin(struct nic *nic, struct nic_flow *f)
 		struct nic_qp *qp = flow_qp(nic, f, i);
 		qp->pace_at = simtime_max(qp->pace_at, n->now);
 		rc_start(&qp->req);
+		if (first)
+			post_work(qp, f, flow_peer_qp(nic, f, i)->qpn);
 		nic_qp_wake(nic, qp);
 	}
 	nic_kick(nic, f->cfg.src_port);
@@ -302,9 +331,12 @@ static void qp_ended(struct nic *nic, struct nic_qp *qp, struct nic_flow *f)
 void nic_qp_done(struct nic *nic, struct nic_qp *qp)
 {
 	struct nic_flow *f = &nic->flows[qp->flow_local];
+	struct rc_wc wc;
 
+	if (!rc_poll(&qp->req, &wc))
+		return;
 	qp_ended(nic, qp, f);
-	if (f->qps_left == 0 && f->status == NIC_STATUS_OK)
+	if (f->qps_left == 0 && f->status == WC_SUCCESS)
 		node_event(&nic->node, qp->port, EV_FLOW_DONE, qp->flow,
 			f->cfg.messages * f->cfg.message_bytes * f->cfg.qps);
 }
@@ -314,11 +346,11 @@ void nic_qp_failed(struct nic *nic, struct nic_qp *qp)
 	struct nic_flow *f = &nic->flows[qp->flow_local];
 
 	nic->ctr.req_cqe_error++;
-	if (qp->req.status == RC_STATUS_RETRY_EXC)
+	if (qp->req.status == WC_RETRY_EXC_ERR)
 		nic->ctr.req_transport_retries_exceeded++;
-	else if (qp->req.status == RC_STATUS_RNR_RETRY_EXC)
+	else if (qp->req.status == WC_RNR_RETRY_EXC_ERR)
 		nic->ctr.req_rnr_retries_exceeded++;
-	if (f->status == NIC_STATUS_OK)
+	if (f->status == WC_SUCCESS)
 		f->status = qp->req.status;
 	node_event(&nic->node, qp->port, EV_QP_ERROR, qp->flow, qp->req.status);
 	qp_ended(nic, qp, f);
@@ -329,7 +361,7 @@ static void add_qp(struct nic_flow_result *r, const struct nic_qp *qp, const str
 {
 	r->delivered_bytes += peer->resp.bytes;
 	r->delivered_messages += peer->resp.messages;
-	r->completed_messages += qp->req.una / qp->req.msg_pkts;
+	r->completed_messages += rc_acked_messages(&qp->req);
 	r->sent_packets += qp->req.max + qp->retransmitted;
 	r->retransmitted_packets += qp->retransmitted;
 	r->timeouts += qp->timeouts;
@@ -346,7 +378,7 @@ int nic_flow_result(const struct node *src, uint32_t flow, struct nic_flow_resul
 		return -ENOENT;
 	*out = (struct nic_flow_result){
 		.started = f->started,
-		.done = f->qps_left == 0 && f->status == NIC_STATUS_OK,
+		.done = f->qps_left == 0 && f->status == WC_SUCCESS,
 		.status = f->status,
 		.start = f->started_at,
 		.acked = SIMTIME_NEVER,

@@ -77,8 +77,6 @@ struct nic_qp {
 	simtime_t pace_at;
 	uint32_t pace_frac; // of a picosecond, in units of 2^-BYTE_TIME_SHIFT
 	uint32_t qpn;
-	uint64_t remote_addr; // RETH
-	uint32_t rkey;
 	bool ipv6;
 
 	// cold
@@ -95,6 +93,8 @@ struct nic_flow {
 	struct nic_flow_config cfg;
 	uint32_t first_qp, peer_first_qp;
 	struct nic *peer;
+	struct rc_wqe *sq; // [cfg.qps]: each queue pair's send queue, one work request
+	uint32_t msg_pkts; // packets per message
 	uint32_t qps_left; // neither done nor failed
 	uint8_t status;
 	bool started, stopped;

@@ -12,7 +12,9 @@
 static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode, uint32_t psn,
 	bool ack_req, uint32_t payload)
 {
-	int result = rc_rx_request(&qp->resp, nic->node.now, opcode, psn, ack_req, payload);
+	struct rc_packet p = {.opcode = opcode, .ack_req = ack_req, .psn = psn, .payload = payload};
+	struct rc_accept accept;
+	int result = rc_rx_request(&qp->resp, nic->node.now, &p, &accept);
 
 	nic->ctr.rdma_rx_bytes += payload;
 	switch (result & RC_RX_RESULT) {
@@ -58,11 +60,11 @@ static void received_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, i
 static void received_ack(struct nic *nic, struct nic_qp *qp, const uint8_t *aeth, uint32_t psn)
 {
 	uint8_t syndrome = aeth[0];
-	int result = rc_rx_ack(&qp->req, nic->node.now, psn, syndrome);
+	int result = rc_rx_ack(&qp->req, nic->node.now, psn, get_be32(aeth));
 
 	if (unlikely((syndrome & AETH_TYPE_MASK) != AETH_ACK))
 		received_nak(nic, qp, syndrome, result);
-	if (unlikely(rc_done(&qp->req)) && !qp->ended)
+	if (unlikely(result & RC_ACK_COMPLETED))
 		nic_qp_done(nic, qp);
 	if (qp->ready == NIC_IDLE)
 		nic_qp_wake(nic, qp);
@@ -96,7 +98,7 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 		nic->ctr.np_ecn_marked_roce_packets++;
 		n->ports[port].ctr->ce_seen[f->tc]++;
 	}
-	if (rc_is_request(opcode)) {
+	if (rc_is_request(opcode) && rc_opcode_rules[opcode].plain) {
 		received_request(nic, qp, opcode, psn, words >> 31 & 1, payload);
 	} else if (opcode == ROCE_ACK) {
 		received_ack(nic, qp, bth + BTH_BYTES, psn);

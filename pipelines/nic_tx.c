@@ -27,8 +27,8 @@ static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *q
 
 	rc_tx_next(&qp->req, n->now, &r);
 	uint8_t *p = put_shape(qp, r.place, f, (uint32_t)r.ack_req << 31 | r.psn);
-	if (r.place & RC_FIRST && qp->req.op == RC_OP_WRITE)
-		reth_put(p, qp->remote_addr + r.pos, qp->rkey, r.dma_len);
+	if (r.place & RC_FIRST && r.wr->op == WR_WRITE)
+		reth_put(p, r.remote_addr, r.wr->rkey, r.dma_len);
 	f->payload_pos = qp->payload_base + r.pos;
 
 	nic->ctr.rdma_tx_packets++;
@@ -54,7 +54,7 @@ static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *
 {
 	struct rc_ack a;
 
-	rc_response(&qp->resp, &a);
+	rc_tx_ack(&qp->resp, &a);
 	aeth_put(put_shape(qp, NIC_SHAPE_ACK, f, a.psn), a.syndrome, a.msn);
 
 	nic->ctr.rdma_tx_packets++;

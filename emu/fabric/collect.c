@@ -269,24 +269,15 @@ static enum flow_state state_of(const struct nic_flow_result *x)
 {
 	if (!x->started)
 		return FLOW_NOT_STARTED;
-	if (x->status != NIC_STATUS_OK)
+	if (x->status != WC_SUCCESS)
 		return FLOW_FAILED;
 	return x->done ? FLOW_COMPLETED : FLOW_ACTIVE;
 }
 
-static const char *status_name(uint8_t status)
+// NULL: no error.
+static const char *error_name(uint8_t status)
 {
-	switch (status) {
-	case NIC_STATUS_OK:
-		return NULL;
-	case NIC_STATUS_REM_INV_REQ:
-		return "IBV_WC_REM_INV_REQ_ERR";
-	case NIC_STATUS_RETRY_EXC:
-		return "IBV_WC_RETRY_EXC_ERR";
-	case NIC_STATUS_RNR_RETRY:
-		return "IBV_WC_RNR_RETRY_EXC_ERR";
-	}
-	return "IBV_WC_GENERAL_ERR";
+	return status == WC_SUCCESS ? NULL : wc_status_name((enum wc_status)status);
 }
 
 static int collect_flows(struct fabric *f, struct results_store *st, struct run_results *r)
@@ -309,7 +300,7 @@ static int collect_flows(struct fabric *f, struct results_store *st, struct run_
 			.prio = w->priority,
 			.state = state_of(&x),
 			.open = w->open,
-			.error = status_name(x.status),
+			.error = error_name(x.status),
 			.qps = w->qps,
 			.bytes = x.bytes,
 			.bytes_done = x.delivered_bytes,

@@ -358,7 +358,7 @@ int flows_create(struct fabric *f)
 			.src_port = src->port,
 			.dst_port = dst->port,
 			.ipv6 = w->ipv6,
-			.op = w->op == SC_OP_SEND ? NIC_FLOW_SEND : NIC_FLOW_WRITE,
+			.op = w->op == SC_OP_SEND ? WR_SEND : WR_WRITE,
 			.message_bytes = (uint32_t)w->bytes,
 			.messages = w->messages,
 			.qps = w->qps,

@@ -173,7 +173,7 @@ static inline struct nic_flow_config rig_flow(uint32_t flow, uint32_t bytes)
 {
 	return (struct nic_flow_config){
 		.flow = flow,
-		.op = NIC_FLOW_WRITE,
+		.op = WR_WRITE,
 		.message_bytes = bytes,
 		.messages = 1,
 		.qps = 1,

@@ -131,7 +131,7 @@ static void a_dead_path_ends_with_retry_exceeded(void **state)
 	rig_run(r, SIM_MS);
 	struct nic_flow_result res = result(r);
 	assert_false(res.done);
-	assert_int_equal(res.status, NIC_STATUS_RETRY_EXC);
+	assert_int_equal(res.status, WC_RETRY_EXC_ERR);
 	assert_int_equal(res.delivered_bytes, 0);
 	assert_int_equal(res.fct, SIMTIME_NEVER);
 	assert_int_equal(res.timeouts, 3);
@@ -276,7 +276,7 @@ static void frames_from_outside_are_verified(void **state)
 	finish_outside(r, outside(r, RIG_A_IP, RIG_B_IP, 0x04, qpn - 1));
 	assert_int_equal(drops(r, DROP_NO_QP), 3);
 
-	finish_outside(r, outside(r, RIG_A_IP, RIG_B_IP, 0x05, qpn)); // with immediate
+	finish_outside(r, outside(r, RIG_A_IP, RIG_B_IP, 0x18, qpn)); // no operation
 	finish_outside(r, outside(r, RIG_A_IP, RIG_B_IP, 0x24, qpn)); // UC
 	assert_int_equal(drops(r, DROP_UNSUPPORTED), 2);
 	f = outside(r, RIG_A_IP, RIG_B_IP, 0x04, qpn);

@@ -47,7 +47,7 @@ static void random_loss_run(uint64_t seed)
 	loss_per_1024 = rng_below(&chance, 150);
 	for (uint32_t i = 0; i < 4; i++) { // two each way
 		flow[i] = rig_flow(i, 1 + rng_below(&chance, 20000));
-		flow[i].op = rng_below(&chance, 2) ? NIC_FLOW_SEND : NIC_FLOW_WRITE;
+		flow[i].op = rng_below(&chance, 2) ? WR_SEND : WR_WRITE;
 		flow[i].messages = 1 + rng_below(&chance, 10);
 		flow[i].qps = 1 + rng_below(&chance, 3);
 		flow[i].tc = (uint8_t)rng_below(&chance, 8);
@@ -64,7 +64,7 @@ static void random_loss_run(uint64_t seed)
 		if (res.done)
 			assert_int_equal(res.delivered_bytes, bytes);
 		else // eight losses in a row
-			assert_int_equal(res.status, NIC_STATUS_RETRY_EXC);
+			assert_int_equal(res.status, WC_RETRY_EXC_ERR);
 	}
 	assert_int_equal(nic_open_flows(r->nic[0]) + nic_open_flows(r->nic[1]), 0);
 	end(r);

@@ -104,7 +104,7 @@ static void odd_payloads_are_padded_to_four_bytes(void **state)
 		struct nic_flow_config flow = rig_flow(0, bytes);
 		struct rig *r = tapped(&cfg);
 
-		flow.op = NIC_FLOW_SEND;
+		flow.op = WR_SEND;
 		add(r, &flow);
 		rig_start(r);
 		rig_run(r, SIM_MS);

@@ -35,6 +35,8 @@ struct channel {
 struct world {
 	struct rng rng;
 	struct rc_config cfg;
+	struct rc_wr wr;
+	struct rc_wqe sq[1];
 	struct rc_requester q;
 	struct rc_responder r;
 	struct channel there, back;
@@ -74,10 +76,7 @@ static void setup(struct world *w, uint64_t seed)
 	struct rng *g = &w->rng;
 
 	w->cfg = (struct rc_config){
-		.op = rng_below(g, 2) ? RC_OP_WRITE : RC_OP_SEND,
 		.payload = (uint16_t)(1 + rng_below(g, 100)),
-		.message_bytes = 1 + rng_below(g, 1000),
-		.messages = 1 + rng_below(g, 60),
 		.window = 1 + rng_below(g, 100),
 		.ack_every = 1 + rng_below(g, 20),
 		.timeout = 100 + rng_below(g, 400),
@@ -90,22 +89,31 @@ static void setup(struct world *w, uint64_t seed)
 	w->loss = rng_below(g, 3) ? rng_below(g, 200) : 0;
 	w->dup = rng_below(g, 2) ? rng_below(g, 200) : 0;
 	w->reorder = rng_below(g, 2) ? rng_below(g, 300) : 0;
-	rc_requester_init(&w->q, &w->cfg);
-	rc_responder_init(&w->r, w->cfg.psn, 1 + rng_below(g, 20));
-	rc_start(&w->q);
+	w->wr = (struct rc_wr){
+		.op = rng_below(g, 2) ? WR_WRITE : WR_SEND,
+		.length = 1 + rng_below(g, 1000),
+		.repeat = 1 + rng_below(g, 60),
+		.signaled = true,
+	};
+	rc_requester_init(&w->q, &w->cfg, w->sq, 1);
+	rc_post_send(&w->q, &w->wr);
+	struct rc_responder_config r = {
+		.psn = w->cfg.psn, .ack_every = 1 + rng_below(g, 20), .payload = w->cfg.payload};
+	rc_responder_init(&w->r, &r);
 }
 
 // The receiver's application: is this the packet number `delivered` of the stream?
 static void delivered(struct world *w, const struct rc_request *p)
 {
 	const struct rc_config *c = &w->cfg;
-	uint64_t pkts = (c->message_bytes + c->payload - 1) / c->payload;
+	uint32_t length = w->wr.length;
+	uint64_t pkts = (length + c->payload - 1) / c->payload;
 	uint64_t msg = w->delivered / pkts, idx = w->delivered % pkts;
-	uint64_t rest = c->message_bytes - idx * c->payload;
+	uint64_t rest = length - idx * c->payload;
 
-	assert_int_equal(p->pos, msg * c->message_bytes + idx * c->payload);
+	assert_int_equal(p->pos, msg * length + idx * c->payload);
 	assert_int_equal(p->payload, rest < c->payload ? rest : c->payload);
-	assert_true(msg < c->messages);
+	assert_true(msg < w->wr.repeat);
 	w->delivered++;
 }
 
@@ -113,7 +121,10 @@ static void at_receiver(struct world *w)
 {
 	struct in_flight p = take(w, &w->there);
 	const struct rc_request *q = &p.req;
-	int res = rc_rx_request(&w->r, w->now, q->opcode, q->psn, q->ack_req, q->payload);
+	struct rc_packet in = {
+		.opcode = q->opcode, .psn = q->psn, .ack_req = q->ack_req, .payload = q->payload};
+	struct rc_accept out;
+	int res = rc_rx_request(&w->r, w->now, &in, &out);
 
 	assert_int_not_equal(res & RC_RX_RESULT, RC_RX_INVALID);
 	if ((res & RC_RX_RESULT) == RC_RX_IN_ORDER)
@@ -132,7 +143,7 @@ static void after_retry(struct world *w, int res)
 static void at_sender(struct world *w)
 {
 	struct in_flight p = take(w, &w->back);
-	int res = rc_rx_ack(&w->q, w->now, p.ack.psn, p.ack.syndrome);
+	int res = rc_rx_ack(&w->q, w->now, p.ack.psn, RC_AETH(p.ack.syndrome, p.ack.msn));
 
 	after_retry(w, res);
 }
@@ -173,7 +184,7 @@ static bool step(struct world *w)
 	case 2:
 		if (w->respond) {
 			struct in_flight p = {0};
-			rc_response(&w->r, &p.ack);
+			rc_tx_ack(&w->r, &p.ack);
 			put(w, &w->back, p);
 			w->respond = false;
 		}
@@ -197,11 +208,11 @@ static uint64_t run(uint64_t seed, unsigned *done, unsigned *failed)
 		check(w);
 	check(w);
 	if (rc_done(&w->q)) {
-		assert_int_equal(w->r.messages, w->cfg.messages);
-		assert_int_equal(w->r.bytes, w->cfg.messages * w->cfg.message_bytes);
+		assert_int_equal(w->r.messages, w->wr.repeat);
+		assert_int_equal(w->r.bytes, w->wr.repeat * w->wr.length);
 		(*done)++;
 	} else {
-		assert_int_equal(w->q.status, RC_STATUS_RETRY_EXC);
+		assert_int_equal(w->q.status, WC_RETRY_EXC_ERR);
 		assert_int_equal(w->retries, w->cfg.retry_cnt + 1);
 		(*failed)++;
 	}

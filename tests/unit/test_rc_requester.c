@@ -9,35 +9,50 @@
 
 #include "models/rc.h"
 
-#define ACK       0x1f // AETH syndrome: ACK, unlimited credits
-#define NAK_SEQ   0x60
-#define NAK_INV   0x61
-#define RNR(t)    (0x20 | (t))
+#define ACK       (0x1fu << 24) // AETH: ACK, unlimited credits
+#define NAK_SEQ   (0x60u << 24)
+#define NAK_INV   (0x61u << 24)
+#define RNR(t)    ((0x20u | (t)) << 24)
 #define TIMEOUT   (1000 * SIM_NS)
 #define FIRST_PSN 100
 
-static struct rc_config config(void)
+// A requester with one work request of so many equal messages.
+struct config {
+	struct rc_config rc;
+	enum wr_op op;
+	uint32_t message_bytes;
+	uint64_t messages; // 0 = endless
+};
+
+static struct config config(void)
 {
-	return (struct rc_config){
-		.op = RC_OP_WRITE,
+	return (struct config){
+		.rc = {.payload = 1024,
+			.window = 1000,
+			.ack_every = 1,
+			.timeout = TIMEOUT,
+			.retry_cnt = 2,
+			.rnr_retry = 1,
+			.psn = FIRST_PSN},
+		.op = WR_WRITE,
 		.message_bytes = 1024,
 		.messages = 8,
-		.payload = 1024,
-		.window = 1000,
-		.ack_every = 1,
-		.timeout = TIMEOUT,
-		.retry_cnt = 2,
-		.rnr_retry = 1,
-		.psn = FIRST_PSN,
 	};
 }
 
-static struct rc_requester started(struct rc_config cfg)
+static struct rc_requester started(struct config cfg)
 {
+	static struct rc_wqe sq[1];
 	struct rc_requester q;
+	struct rc_wr wr = {
+		.op = (uint8_t)cfg.op,
+		.length = cfg.message_bytes,
+		.repeat = cfg.messages ? cfg.messages : RC_ENDLESS,
+		.signaled = true,
+	};
 
-	rc_requester_init(&q, &cfg);
-	rc_start(&q);
+	rc_requester_init(&q, &cfg.rc, sq, 1);
+	assert_int_equal(rc_post_send(&q, &wr), 0);
 	return q;
 }
 
@@ -67,10 +82,10 @@ static void assert_packet(struct rc_request r, uint8_t opcode, uint16_t bytes, u
 
 static void a_write_is_cut_into_first_middle_last(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 2500; // 1024 + 1024 + 452
-	cfg.ack_every = 64;
+	cfg.rc.ack_every = 64;
 	struct rc_requester q = started(cfg);
 	struct rc_request r = send(&q, 0);
 	assert_packet(r, 0x06, 1024, 0);
@@ -91,9 +106,9 @@ static void a_write_is_cut_into_first_middle_last(void **state)
 
 static void a_send_of_two_full_packets_has_no_middle(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
-	cfg.op = RC_OP_SEND;
+	cfg.op = WR_SEND;
 	cfg.message_bytes = 2048;
 	struct rc_requester q = started(cfg);
 	assert_packet(send(&q, 0), 0x00, 1024, 0);
@@ -103,12 +118,12 @@ static void a_send_of_two_full_packets_has_no_middle(void **state)
 
 static void a_message_of_one_packet_is_an_only(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 1;
 	struct rc_requester q = started(cfg);
 	assert_packet(send(&q, 0), 0x0a, 1, 0);
-	cfg.op = RC_OP_SEND;
+	cfg.op = WR_SEND;
 	cfg.message_bytes = 1024;
 	q = started(cfg);
 	assert_packet(send(&q, 0), 0x04, 1024, 0);
@@ -121,17 +136,17 @@ static void a_flow_ends_after_its_messages(void **state)
 	send_n(&q, 0, 8);
 	assert_false(rc_can_send(&q));
 	assert_false(rc_done(&q));
-	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN + 7, ACK), RC_ACK_PROGRESS);
+	assert_int_equal(rc_rx_ack(&q, 1, FIRST_PSN + 7, ACK), RC_ACK_PROGRESS | RC_ACK_COMPLETED);
 	assert_true(rc_done(&q));
 	assert_int_equal(q.deadline, SIMTIME_NEVER);
 }
 
 static void an_endless_flow_wraps_its_psn(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.messages = 0;
-	cfg.psn = 0xfffffe;
+	cfg.rc.psn = 0xfffffe;
 	struct rc_requester q = started(cfg);
 	assert_int_equal(send(&q, 0).psn, 0xfffffe);
 	assert_int_equal(send(&q, 0).psn, 0xffffff);
@@ -153,10 +168,10 @@ static void an_endless_flow_wraps_its_psn(void **state)
 
 static void acknowledgements_are_asked_for_every_nth_packet(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 8 * 1024;
-	cfg.ack_every = 3;
+	cfg.rc.ack_every = 3;
 	struct rc_requester q = started(cfg);
 	// Packets 2 and 5 by count, 7 as the last of the message; the count starts again after it.
 	static const bool asked[] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1};
@@ -166,10 +181,10 @@ static void acknowledgements_are_asked_for_every_nth_packet(void **state)
 
 static void the_count_to_the_next_request_starts_again_with_a_repetition(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 100 * 1024;
-	cfg.ack_every = 3;
+	cfg.rc.ack_every = 3;
 	struct rc_requester q = started(cfg);
 	send_n(&q, 0, 2);
 	rc_timeout(&q, TIMEOUT);
@@ -180,11 +195,11 @@ static void the_count_to_the_next_request_starts_again_with_a_repetition(void **
 
 static void a_full_window_asks_for_its_acknowledgement(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 100 * 1024;
-	cfg.ack_every = 64;
-	cfg.window = 4;
+	cfg.rc.ack_every = 64;
+	cfg.rc.window = 4;
 	struct rc_requester q = started(cfg);
 	for (unsigned i = 0; i < 3; i++)
 		assert_false(send(&q, 0).ack_req);
@@ -198,10 +213,10 @@ static void a_full_window_asks_for_its_acknowledgement(void **state)
 
 static void a_stopped_flow_asks_once_for_what_is_open(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 100 * 1024;
-	cfg.ack_every = 64;
+	cfg.rc.ack_every = 64;
 	struct rc_requester q = started(cfg);
 	send_n(&q, 0, 5);
 	rc_stop(&q);
@@ -244,7 +259,7 @@ static void acks_of_the_past_and_of_the_never_sent_are_ignored(void **state)
 
 static void a_nak_acknowledges_what_is_before_and_repeats_from_its_psn(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 2500; // packets 3..5 are message 1
 	struct rc_requester q = started(cfg);
@@ -288,7 +303,7 @@ static void a_nak_for_a_psn_not_sent_yet_only_acknowledges(void **state)
 
 static void a_late_ack_skips_what_would_be_repeated(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
 	cfg.message_bytes = 2500;
 	struct rc_requester q = started(cfg);
@@ -370,9 +385,9 @@ static void progress_gives_the_retries_back(void **state)
 
 static void without_a_timeout_a_loss_waits_for_ever(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
-	cfg.timeout = 0;
+	cfg.rc.timeout = 0;
 	struct rc_requester q = started(cfg);
 	send(&q, 0);
 	send(&q, 0);
@@ -412,9 +427,9 @@ static void rnr_retries_run_out(void **state)
 
 static void seven_rnr_retries_are_endless(void **state)
 {
-	struct rc_config cfg = config();
+	struct config cfg = config();
 
-	cfg.rnr_retry = 7;
+	cfg.rc.rnr_retry = 7;
 	struct rc_requester q = started(cfg);
 	for (unsigned i = 0; i < 100; i++) {
 		send(&q, 0);

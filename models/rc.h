@@ -124,6 +124,7 @@ struct rc_requester {
 	uint32_t rd_out;  // READs and atomics sent and not answered
 	uint64_t posted;  // end of all posted
 	uint64_t stop;    // see rc_stop(), RC_NEVER: not stopped
+	uint64_t hold;    // end of a run that is sent again (models/sr.h), RC_NEVER: none
 	uint64_t next_rd; // first sequence from una on that a READ response or atomic answer is for
 	uint64_t lsn;     // messages before it may be sent (credits), RC_NEVER: unlimited
 	// fourth line

@@ -80,6 +80,7 @@ void rc_requester_init(
 		.sq = sq,
 		.sq_mask = entries - 1,
 		.stop = RC_NEVER,
+		.hold = RC_NEVER,
 		.next_rd = RC_NEVER,
 		.lsn = RC_NEVER,
 		.implied = RC_NEVER,
@@ -116,6 +117,8 @@ void rc_gate(struct rc_requester *q)
 	uint64_t limit = q->una + q->window;
 
 	q->end = q->posted < q->stop ? q->posted : q->stop;
+	if (q->hold < q->end)
+		q->end = q->hold;
 	q->gated = gate < q->end;
 	if (q->gated)
 		q->end = gate;

@@ -278,7 +278,7 @@ int rc_rx_unexpected(struct rc_responder *r, const struct rc_packet *p)
 		r->ack_due = true;
 		return RC_RX_DUPLICATE | RC_RX_RESPOND;
 	}
-	if (r->nak_sent)
+	if (r->nak_sent || r->keeps)
 		return RC_RX_GAP;
 	r->nak_sent = true;
 	r->nak = AETH_NAK_PSN_SEQ;

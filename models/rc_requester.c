@@ -91,12 +91,19 @@ void rc_requester_init(
 
 // ---- gates -----------------------------------------------------------------------------------
 
+// How far the message that begins at `seq` and has no credit may be sent: a SEND by one packet,
+// unless that has been acknowledged and so has a receive; a WRITE needs none before its last.
+static uint64_t beyond_credits(const struct rc_requester *q, const struct rc_wqe *w, uint64_t seq)
+{
+	return seq + (w->wr.op == WR_WRITE_IMM || q->una > seq ? w->msg_pkts : 1);
+}
+
 // First number of work request `w`, nxt being in it, that may not be sent yet.
 static uint64_t gate_of(const struct rc_requester *q, const struct rc_wqe *w)
 {
 	enum wr_op op = (enum wr_op)w->wr.op;
 
-	if (w->wr.fence && q->nxt == w->first && q->next_rd != RC_NEVER)
+	if (w->wr.fence && q->nxt == w->first && q->next_rd < q->nxt)
 		return q->nxt;
 	if (wr_is_rd_atomic(op)) {
 		uint64_t end = q->nxt + (w->msg_pkts - q->in_msg);
@@ -105,8 +112,11 @@ static uint64_t gate_of(const struct rc_requester *q, const struct rc_wqe *w)
 	}
 	if (q->lsn != RC_NEVER && wr_needs_recv(op)) {
 		uint64_t n = q->lsn > w->ssn ? q->lsn - w->ssn : 0;
+		// A NAK acknowledges messages without saying anything about credits.
+		uint64_t acked = q->una > w->first ? (q->una - w->first) / w->msg_pkts : 0;
+		n = n > acked ? n : acked;
 		if (n < w->wr.repeat)
-			return w->first + n * w->msg_pkts + 1;
+			return beyond_credits(q, w, w->first + n * w->msg_pkts);
 	}
 	return RC_NEVER;
 }

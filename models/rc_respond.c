@@ -93,6 +93,7 @@ void rc_tx_response(struct rc_responder *r, struct rc_response *out)
 		out->original = res->original;
 	}
 	res->next++;
+	res->answered |= res->next == res->pkts;
 	if (res->next == res->until)
 		r->sending--;
 }

@@ -112,7 +112,7 @@ bool rc_flush_recv(struct rc_responder *r, struct rc_recv *out)
 {
 	if (r->has_recv) {
 		r->has_recv = false;
-		*out = (struct rc_recv){.wr_id = r->wr_id, .addr = r->addr, .length = r->length};
+		*out = r->recv;
 		return true;
 	}
 	return r->rq != NULL && !r->rq->shared && rc_rq_take(r->rq, out);
@@ -150,7 +150,14 @@ static struct rc_resource *new_resource(struct rc_responder *r)
 		return NULL;
 
 	struct rc_resource *res = &r->resources[r->newest];
-	return res->next != res->until ? NULL : res;
+	if (res->next != res->until) {
+		if (!res->answered)
+			return NULL;
+		// The peer has got the first answer and does not wait for the repetition.
+		res->next = res->until;
+		r->sending--;
+	}
+	return res;
 }
 
 static int rd_atomic_taken(struct rc_responder *r, struct rc_resource *res)
@@ -221,7 +228,6 @@ void rc_atomic_done(struct rc_responder *r, uint64_t original)
 	unsigned i = (r->newest + r->n_resources - 1u) % r->n_resources;
 
 	r->resources[i].original = original;
-	r->resources[i].executed = true;
 	answer(r, i, 0, 1, ATOMIC_BYTES);
 }
 
@@ -249,8 +255,6 @@ static int duplicate_rd_atomic(struct rc_responder *r, const struct rc_packet *p
 
 	const struct rc_resource *res = &r->resources[i];
 	if (op != WR_READ) {
-		if (!res->executed)
-			return RC_RX_DUPLICATE;
 		answer(r, (unsigned)i, 0, 1, ATOMIC_BYTES);
 		return RC_RX_DUPLICATE | RC_RX_RESPOND;
 	}
@@ -317,25 +321,25 @@ static int check_receive(struct rc_responder *r, const struct rc_packet *p,
 	const struct rc_opcode_rule *rule, struct rc_accept *out)
 {
 	bool send = rule->op != WR_WRITE && rule->op != WR_WRITE_IMM;
-	struct rc_recv recv;
 
 	if (send && rule->place & RC_FIRST)
 		r->offset = 0;
 	if (r->rq == NULL)
 		return 0;
 	if (send ? rule->place & RC_FIRST : rule->op == WR_WRITE_IMM) {
-		if (!rc_rq_take(r->rq, &recv))
+		// UC keeps that of a message dropped.
+		if (!r->has_recv && !rc_rq_take(r->rq, &r->recv))
 			return not_ready(r);
-		r->wr_id = recv.wr_id;
 		r->has_recv = true;
 		if (send) {
-			r->addr = recv.addr;
-			r->length = recv.length;
+			r->addr = r->recv.addr;
+			r->length = r->recv.length;
 		}
 	}
 	if (!send || (uint64_t)r->offset + p->payload <= r->length)
 		return 0;
-	*out = (struct rc_accept){.wr_id = r->wr_id, .wc_op = WR_SEND, .wc_status = WC_LOC_LEN_ERR};
+	*out = (struct rc_accept){
+		.wr_id = r->recv.wr_id, .wc_op = WR_SEND, .wc_status = WC_LOC_LEN_ERR};
 	r->has_recv = false;
 	return fatal(r, AETH_NAK_INVALID_REQ, RC_RX_LENGTH) | RC_RX_RECV_DONE;
 }
@@ -351,9 +355,9 @@ static int receive_done(struct rc_responder *r, const struct rc_packet *p,
 	out->with_inv = rule->op == WR_SEND_INV;
 	out->solicited = p->solicited;
 	out->wc_status = WC_SUCCESS;
-	if (!r->has_recv)
+	if (!r->has_recv || !wr_needs_recv((enum wr_op)rule->op))
 		return 0;
-	out->wr_id = r->wr_id;
+	out->wr_id = r->recv.wr_id;
 	r->has_recv = false;
 	return RC_RX_RECV_DONE;
 }

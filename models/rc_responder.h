@@ -36,7 +36,7 @@ struct rc_resource {
 	uint16_t last_payload;      // of packet until - 1
 	uint8_t op;                 // enum wr_op
 	bool used;
-	bool executed; // atomic: `original` is known
+	bool answered; // all was sent once
 };
 
 struct rc_responder_config {
@@ -75,7 +75,7 @@ struct rc_responder {
 	uint32_t offset; // bytes so far
 	uint32_t length; // WRITE: announced; SEND: of the receive
 	// second line
-	uint64_t wr_id; // of the receive it has taken
+	struct rc_recv recv; // that it has taken, if has_recv
 	struct rc_memory *memory;
 	struct rc_rq *rq;
 	struct rc_resource *resources;
@@ -84,7 +84,7 @@ struct rc_responder {
 	uint8_t newest; // where the next goes
 	uint8_t min_rnr_timer;
 	bool credits;
-	bool has_recv; // wr_id is valid
+	bool has_recv;
 };
 
 static_assert(offsetof(struct rc_responder, addr) <= 64, "first line");

@@ -24,6 +24,7 @@
 
 #include "emu/core/simtime.h"
 #include "models/psn.h"
+#include "models/rc_adaptive.h"
 #include "models/rc_responder.h"
 #include "models/verbs.h"
 #include "pcap/roce.h"
@@ -133,17 +134,18 @@ struct rc_requester {
 	simtime_t rnr_until;
 	uint8_t max_rd_atomic;
 	bool gated; // `end` is set by credits, a fence, or the limit on READs
+	struct rc_adaptive adaptive;
 };
 
 static_assert(offsetof(struct rc_requester, tx_slow) == 64, "line by line");
 static_assert(offsetof(struct rc_requester, sq) == 128, "line by line");
-static_assert(sizeof(struct rc_requester) <= 256, "four cache lines");
+static_assert(sizeof(struct rc_requester) <= 320, "five cache lines");
 
 // A packet to send.
 struct rc_request {
 	const struct rc_wr *wr; // rkey, immediate, operands
-	uint64_t pos;         // byte position in the work request of the payload, or of the data a
-			      // READ asks for; local address = wr->local + pos
+	uint64_t pos; // byte position in the work request of the payload, or of the data a
+		      // READ asks for; local address = wr->local + pos
 	uint64_t remote_addr; // RETH, AtomicETH; valid with RC_FIRST and WRITE, READ, atomics. Of a
 			      // READ repeated from its middle that of the rest
 	uint32_t psn;
@@ -212,7 +214,7 @@ uint64_t rc_acked_messages(const struct rc_requester *q);
 
 // The paths of rc_tx_next() off the straight line.
 void rc_tx_rd_atomic(struct rc_requester *q, simtime_t now, struct rc_request *out);
-void rc_tx_load_next(struct rc_requester *q);
+void rc_tx_slow(struct rc_requester *q, simtime_t now);
 
 // The packet to send now; rc_can_send() must hold.
 static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_request *out)
@@ -247,7 +249,7 @@ static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_r
 	if (!out->again)
 		q->max = seq + 1;
 	if (__builtin_expect(q->nxt == q->tx_slow, 0))
-		rc_tx_load_next(q);
+		rc_tx_slow(q, now);
 	out->ack_req = last | (++q->since_req >= q->ack_every) | (q->nxt == q->limit);
 	if (out->ack_req)
 		q->since_req = 0;

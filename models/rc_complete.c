@@ -37,6 +37,8 @@ int rc_moved(struct rc_requester *q, simtime_t now, uint64_t una)
 {
 	int result = RC_ACK_PROGRESS;
 
+	if (q->adaptive.on)
+		rc_adaptive_acked(q, now, una);
 	rc_advance(q, now, una);
 	for (; q->done != q->tail && rc_wqe_at(q, q->done)->end <= una; q->done++)
 		result |= RC_ACK_COMPLETED;

@@ -13,6 +13,8 @@ static inline struct rc_wqe *rc_wqe_at(const struct rc_requester *q, uint32_t i)
 
 // `end`, `limit` and `ack_slow` anew, after anything they depend on has changed.
 void rc_gate(struct rc_requester *q);
+// `tx_slow` anew.
+void rc_aim(struct rc_requester *q);
 // rc_advance() with what follows from it: work requests completed, gates opened. Returns RC_ACK_*.
 int rc_moved(struct rc_requester *q, simtime_t now, uint64_t una);
 // One retry: repeat from una, or fail. Returns RC_ACK_REWOUND or RC_ACK_ERROR.

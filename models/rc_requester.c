@@ -87,6 +87,8 @@ void rc_requester_init(
 		.rnr_until = SIMTIME_NEVER,
 		.max_rd_atomic = cfg->max_rd_atomic,
 	};
+	if (cfg->adaptive)
+		rc_adaptive_init(q);
 }
 
 // ---- gates -----------------------------------------------------------------------------------
@@ -135,38 +137,57 @@ void rc_gate(struct rc_requester *q)
 	q->limit = q->state != RC_READY ? 0 : limit < q->end ? limit : q->end;
 
 	q->ack_slow = q->next_rd != RC_NEVER ? q->next_rd + 1 : RC_NEVER;
-	if (q->gated || q->lsn != RC_NEVER)
+	if (q->gated || q->lsn != RC_NEVER || q->adaptive.backed_off)
 		q->ack_slow = 0;
 	else if (q->done != q->tail && rc_wqe_at(q, q->done)->end < q->ack_slow)
 		q->ack_slow = rc_wqe_at(q, q->done)->end;
+	if (q->adaptive.on && q->adaptive.sent_at != SIMTIME_NEVER &&
+		q->adaptive.mark + 1 < q->ack_slow)
+		q->ack_slow = q->adaptive.mark + 1;
 }
 
 // ---- send queue ------------------------------------------------------------------------------
+
+void rc_aim(struct rc_requester *q)
+{
+	const struct rc_adaptive *a = &q->adaptive;
+
+	q->tx_slow = q->wqe != NULL ? q->wqe->end : RC_NEVER;
+	if (a->on && a->mark >= q->nxt && a->mark < q->tx_slow &&
+		!wr_is_rd_atomic((enum wr_op)q->op))
+		q->tx_slow = a->mark + 1;
+}
 
 // Makes sq[cur] the work request of nxt, which is at its first packet.
 static void load(struct rc_requester *q)
 {
 	if (q->cur == q->tail) {
 		q->wqe = NULL;
-		q->tx_slow = RC_NEVER;
+		rc_aim(q);
 		return;
 	}
 
 	const struct rc_wqe *w = rc_wqe_at(q, q->cur);
 	q->wqe = w;
-	q->tx_slow = w->end;
 	q->op = w->wr.op;
 	q->msg_pkts = w->msg_pkts;
 	q->msg_bytes = w->wr.length;
 	q->last_payload = w->last_payload;
 	q->in_msg = 0;
 	q->pos = 0;
+	rc_aim(q);
 }
 
-void rc_tx_load_next(struct rc_requester *q)
+void rc_tx_slow(struct rc_requester *q, simtime_t now)
 {
-	q->cur++;
-	load(q);
+	if (q->adaptive.on && q->nxt == q->adaptive.mark + 1)
+		rc_adaptive_sent(q, now);
+	if (q->nxt == q->wqe->end) {
+		q->cur++;
+		load(q);
+	} else {
+		rc_aim(q);
+	}
 	rc_gate(q);
 }
 
@@ -272,7 +293,7 @@ void rc_tx_rd_atomic(struct rc_requester *q, simtime_t now, struct rc_request *o
 	if (q->deadline == SIMTIME_NEVER && q->timeout != SIMTIME_NEVER)
 		q->deadline = now + q->timeout;
 	if (q->nxt == q->tx_slow)
-		rc_tx_load_next(q);
+		rc_tx_slow(q, now);
 	else
 		rc_gate(q);
 }
@@ -293,6 +314,8 @@ void rc_seek(struct rc_requester *q, uint64_t seq)
 		q->in_msg = (uint32_t)(in_wqe - msg * q->msg_pkts);
 		q->pos = msg * q->msg_bytes + (uint64_t)q->in_msg * q->payload;
 	}
+	if (q->adaptive.on)
+		rc_adaptive_mark(q);
 	rc_gate(q);
 }
 
@@ -313,15 +336,20 @@ int rc_error(struct rc_requester *q, enum wc_status status)
 	return q->state == RC_ERROR ? RC_ACK_STALE : rc_fail(q, status);
 }
 
+static int go_back(struct rc_requester *q, simtime_t now)
+{
+	rc_seek(q, q->una);
+	if (q->timeout != SIMTIME_NEVER)
+		q->deadline = now + q->timeout;
+	return RC_ACK_REWOUND;
+}
+
 int rc_retry(struct rc_requester *q, simtime_t now)
 {
 	if (q->retry_left == 0)
 		return rc_fail(q, WC_RETRY_EXC_ERR);
 	q->retry_left--;
-	rc_seek(q, q->una);
-	if (q->timeout != SIMTIME_NEVER)
-		q->deadline = now + q->timeout;
-	return RC_ACK_REWOUND;
+	return go_back(q, now);
 }
 
 int rc_implied_nak(struct rc_requester *q, simtime_t now)
@@ -338,6 +366,8 @@ int rc_timeout(struct rc_requester *q, simtime_t now)
 	if (now < q->deadline)
 		return RC_ACK_STALE;
 	q->implied = RC_NEVER;
+	if (q->adaptive.on && rc_adaptive_expired(q))
+		return go_back(q, now);
 	return rc_retry(q, now);
 }
 

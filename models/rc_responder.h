@@ -63,7 +63,7 @@ struct rc_responder {
 	bool nak_sent;   // what is missing was reported
 	bool failed;     // after a fatal NAK nothing more is taken
 	bool ack_due;    // a response waits
-	bool keeps;      // what comes too early is the caller\'s, who reports it (models/sr.h)
+	bool keeps;      // what comes too early is the caller's, who reports it (models/sr.h)
 	bool checked;    // lengths, memory or receives matter: all goes through rc_rx_full()
 	uint8_t sending; // resources whose answers wait
 	uint8_t oldest;  // the first of them

@@ -82,6 +82,8 @@ struct world {
 	unsigned retries;    // since the last progress
 	unsigned rnrs;
 	uint64_t una;
+	simtime_t tick; // between two things that happen
+	uint64_t adapted;
 	simtime_t now;
 	uint64_t steps;
 	char why[160];
@@ -162,15 +164,19 @@ static void setup(struct world *w, const struct rc_case *c)
 	w->c = *c;
 	w->rng = rng_stream(c->seed, 1);
 	struct rng *g = &w->rng;
+	bool adaptive = rng_below(g, 4) == 0;
 
+	// An adaptive timeout is at least 16 us.
+	w->tick = adaptive ? 200 * SIM_NS : 1;
 	w->cfg = (struct rc_config){
 		.payload = (uint16_t)(10 + rng_below(g, 200)),
 		.window = 1 + rng_below(g, 100),
 		.ack_every = 1 + rng_below(g, 20),
-		.timeout = 200 + rng_below(g, 400),
+		.timeout = (200 + rng_below(g, 400)) * w->tick,
 		.retry_cnt = (uint8_t)rng_below(g, 8),
 		.rnr_retry = (uint8_t)(rng_below(g, 2) ? RC_RNR_INFINITE : rng_below(g, 7)),
 		.max_rd_atomic = (uint8_t)(1 + rng_below(g, 8)),
+		.adaptive = adaptive,
 		// Half of the cases cross the wrap at 2^24.
 		.psn = rng_below(g, 2) ? psn_add(0, PSN_MASK - rng_below(g, 50))
 				       : rng_below(g, 1u << 24),
@@ -355,7 +361,8 @@ static void after(struct world *w, int res)
 	if (res & RC_ACK_RNR || (res & RC_ACK_ERROR && w->q.status == WC_RNR_RETRY_EXC_ERR))
 		w->rnrs++;
 	else if (res & (RC_ACK_REWOUND | RC_ACK_ERROR))
-		w->retries++;
+		w->retries += w->adapted == w->q.adaptive.retrans; // those are free
+	w->adapted = w->q.adaptive.retrans;
 }
 
 static void at_sender(struct world *w)
@@ -427,7 +434,7 @@ static bool step(struct world *w)
 	struct rc_requester *q = &w->q;
 	struct in_flight p = {0};
 
-	w->now++;
+	w->now += w->tick;
 	w->steps++;
 	switch (rng_below(&w->rng, 6)) {
 	case 0:

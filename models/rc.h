@@ -33,8 +33,6 @@
 #define RC_RNR_INFINITE  7
 #define RC_ENDLESS       UINT64_MAX
 #define RC_NEVER         UINT64_MAX // a sequence never reached
-#define RC_MESSAGE_MAX   (UINT32_C(1) << 31)
-#define RC_ATOMIC_BYTES  8
 #define RC_RD_ATOMIC_MAX 255
 
 // ---- send queue ------------------------------------------------------------------------------
@@ -144,8 +142,8 @@ static_assert(sizeof(struct rc_requester) <= 320, "five cache lines");
 // A packet to send.
 struct rc_request {
 	const struct rc_wr *wr; // rkey, immediate, operands
-	uint64_t pos; // byte position in the work request of the payload, or of the data a
-		      // READ asks for; local address = wr->local + pos
+	uint64_t pos;         // byte position in the work request of the payload, or of the data a
+			      // READ asks for; local address = wr->local + pos
 	uint64_t remote_addr; // RETH, AtomicETH; valid with RC_FIRST and WRITE, READ, atomics. Of a
 			      // READ repeated from its middle that of the rest
 	uint32_t psn;

@@ -5,7 +5,7 @@
 // and more often than retry_cnt in all. Here:
 //
 //	RTO = srtt + 4 rttvar, at least 16 us, at most the configured timeout T  (RFC
-//6298, 2.2, 2.3) 	      T / 16 until there is a sample
+// 6298, 2.2, 2.3) 	      T / 16 until there is a sample
 //
 // with gains 1/8 and 1/4. One packet at a time is timed, never one that may be a repetition (Karn):
 // the first new one after the last sample; READs and atomics are not. Each time the timer runs out

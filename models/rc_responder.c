@@ -25,8 +25,7 @@
 // Simplified: no receive buffers of several segments; SEND with invalidate of an unknown key is an
 // invalid request; a QP whose application works on memory an RDMA changes does not exist here.
 #include "models/rc_responder.h"
-
-enum { WRITE_MAX = UINT32_C(1) << 31, ATOMIC_BYTES = 8 };
+#include "models/rc_responder_internal.h"
 
 #define RULE(before, after, place, op)                                                        \
 	{                                                                                     \
@@ -74,7 +73,7 @@ void rc_responder_init(struct rc_responder *r, const struct rc_responder_config 
 
 // ---- errors ----------------------------------------------------------------------------------
 
-static int fatal(struct rc_responder *r, uint8_t syndrome, enum rc_rx_result result)
+int rc_rx_fatal(struct rc_responder *r, uint8_t syndrome, enum rc_rx_result result)
 {
 	r->failed = true;
 	r->nak = syndrome;
@@ -84,12 +83,7 @@ static int fatal(struct rc_responder *r, uint8_t syndrome, enum rc_rx_result res
 
 int rc_rx_invalid(struct rc_responder *r)
 {
-	return r->failed ? RC_RX_INVALID : fatal(r, AETH_NAK_INVALID_REQ, RC_RX_INVALID);
-}
-
-static int access_error(struct rc_responder *r)
-{
-	return fatal(r, AETH_NAK_REM_ACCESS, RC_RX_ACCESS);
+	return r->failed ? RC_RX_INVALID : rc_rx_fatal(r, AETH_NAK_INVALID_REQ, RC_RX_INVALID);
 }
 
 static int not_ready(struct rc_responder *r)
@@ -118,157 +112,7 @@ bool rc_flush_recv(struct rc_responder *r, struct rc_recv *out)
 	return r->rq != NULL && !r->rq->shared && rc_rq_take(r->rq, out);
 }
 
-// ---- READ and atomics ------------------------------------------------------------------------
-
-static uint32_t packets_of(const struct rc_responder *r, uint32_t bytes)
-{
-	return bytes == 0 ? 1 : (bytes - 1) / r->payload + 1;
-}
-
-// Lets the answer [from, until) of resource i be sent, the oldest resource first.
-static void answer(
-	struct rc_responder *r, unsigned i, uint32_t from, uint32_t until, uint32_t bytes)
-{
-	struct rc_resource *res = &r->resources[i];
-	// Resources are a ring: the one at `newest` is the oldest of all.
-	unsigned age = (i + r->n_resources - r->newest) % r->n_resources;
-	unsigned oldest = (r->oldest + r->n_resources - r->newest) % r->n_resources;
-
-	if (r->sending == 0 || age < oldest)
-		r->oldest = (uint8_t)i;
-	if (res->next == res->until)
-		r->sending++;
-	res->from = res->next = from;
-	res->until = until;
-	res->last_payload = (uint16_t)(bytes - (until - from - 1) * r->payload);
-}
-
-// The slot for a new READ or atomic; NULL if the peer has more outstanding than agreed.
-static struct rc_resource *new_resource(struct rc_responder *r)
-{
-	if (r->n_resources == 0)
-		return NULL;
-
-	struct rc_resource *res = &r->resources[r->newest];
-	if (res->next != res->until) {
-		if (!res->answered)
-			return NULL;
-		// The peer has got the first answer and does not wait for the repetition.
-		res->next = res->until;
-		r->sending--;
-	}
-	return res;
-}
-
-static int rd_atomic_taken(struct rc_responder *r, struct rc_resource *res)
-{
-	res->psn = r->epsn;
-	res->used = true;
-	r->newest = (uint8_t)((r->newest + 1) % r->n_resources);
-	r->epsn = psn_add(r->epsn, res->pkts);
-	r->nak_sent = false;
-	r->messages++;
-	r->msn = res->msn = psn_add(r->msn, 1);
-	// Its answer acknowledges what came before.
-	r->since_ack = 0;
-	r->ack_due = false;
-	return RC_RX_IN_ORDER | RC_RX_MESSAGE | RC_RX_RESPOND;
-}
-
-static int read_request(struct rc_responder *r, const struct rc_packet *p)
-{
-	struct rc_resource *res = new_resource(r);
-
-	if (res == NULL || p->dma_len > WRITE_MAX || p->payload != 0)
-		return rc_rx_invalid(r);
-	if (r->memory != NULL &&
-		!rc_mr_allows(r->memory, p->rkey, p->remote_addr, p->dma_len, ACCESS_REMOTE_READ))
-		return access_error(r);
-
-	unsigned i = r->newest;
-	*res = (struct rc_resource){
-		.addr = p->remote_addr,
-		.pkts = packets_of(r, p->dma_len),
-		.length = p->dma_len,
-		.rkey = p->rkey,
-		.op = WR_READ,
-	};
-	int result = rd_atomic_taken(r, res) | RC_RX_READ;
-	answer(r, i, 0, res->pkts, p->dma_len);
-	return result;
-}
-
-static int atomic_request(
-	struct rc_responder *r, const struct rc_packet *p, enum wr_op op, struct rc_accept *out)
-{
-	struct rc_resource *res = new_resource(r);
-
-	if (res == NULL || p->remote_addr % ATOMIC_BYTES != 0 || p->payload != 0)
-		return rc_rx_invalid(r);
-	if (r->memory != NULL && !rc_mr_allows(r->memory, p->rkey, p->remote_addr, ATOMIC_BYTES,
-					 ACCESS_REMOTE_ATOMIC))
-		return access_error(r);
-
-	*res = (struct rc_resource){
-		.addr = p->remote_addr,
-		.pkts = 1,
-		.length = ATOMIC_BYTES,
-		.rkey = p->rkey,
-		.op = (uint8_t)op,
-	};
-	out->atomic.addr = p->remote_addr;
-	out->atomic.compare = p->compare;
-	out->atomic.swap_add = p->swap_add;
-	out->atomic.cmp_swap = op == WR_CMP_SWAP;
-	return rd_atomic_taken(r, res) | RC_RX_ATOMIC;
-}
-
-void rc_atomic_done(struct rc_responder *r, uint64_t original)
-{
-	unsigned i = (r->newest + r->n_resources - 1u) % r->n_resources;
-
-	r->resources[i].original = original;
-	answer(r, i, 0, 1, ATOMIC_BYTES);
-}
-
 // ---- the past and the future -----------------------------------------------------------------
-
-// The resource whose answer had this PSN; -1: none remembers it.
-static int find_resource(const struct rc_responder *r, uint32_t psn)
-{
-	for (unsigned i = 0; i < r->n_resources; i++) {
-		const struct rc_resource *res = &r->resources[i];
-		int32_t d = psn_diff(psn, res->psn);
-		if (res->used && d >= 0 && (uint32_t)d < res->pkts)
-			return (int)i;
-	}
-	return -1;
-}
-
-// A READ again, of all or a part of what the first asked for; or an atomic.
-static int duplicate_rd_atomic(struct rc_responder *r, const struct rc_packet *p, enum wr_op op)
-{
-	int i = find_resource(r, p->psn);
-
-	if (i < 0 || r->resources[i].op != op)
-		return RC_RX_DUPLICATE;
-
-	const struct rc_resource *res = &r->resources[i];
-	if (op != WR_READ) {
-		answer(r, (unsigned)i, 0, 1, ATOMIC_BYTES);
-		return RC_RX_DUPLICATE | RC_RX_RESPOND;
-	}
-	uint32_t from = (uint32_t)psn_diff(p->psn, res->psn);
-	uint64_t skip = (uint64_t)from * r->payload;
-	if (p->rkey != res->rkey || p->remote_addr != res->addr + skip ||
-		skip + p->dma_len > res->length)
-		return RC_RX_DUPLICATE;
-	if (r->memory != NULL &&
-		!rc_mr_allows(r->memory, p->rkey, p->remote_addr, p->dma_len, ACCESS_REMOTE_READ))
-		return access_error(r);
-	answer(r, (unsigned)i, from, from + packets_of(r, p->dma_len), p->dma_len);
-	return RC_RX_DUPLICATE | RC_RX_RESPOND;
-}
 
 int rc_rx_unexpected(struct rc_responder *r, const struct rc_packet *p)
 {
@@ -278,7 +122,7 @@ int rc_rx_unexpected(struct rc_responder *r, const struct rc_packet *p)
 		return RC_RX_INVALID;
 	if (psn_diff(p->psn, r->epsn) < 0) {
 		if (!rule->plain)
-			return duplicate_rd_atomic(r, p, (enum wr_op)rule->op);
+			return rc_duplicate_rd_atomic(r, p, (enum wr_op)rule->op);
 		r->ack_due = true;
 		return RC_RX_DUPLICATE | RC_RX_RESPOND;
 	}
@@ -303,11 +147,11 @@ static bool length_fits(const struct rc_responder *r, const struct rc_packet *p,
 static int check_write(struct rc_responder *r, const struct rc_packet *p, uint8_t place)
 {
 	if (place & RC_FIRST) {
-		if (p->dma_len > WRITE_MAX)
+		if (p->dma_len > RC_MESSAGE_MAX)
 			return rc_rx_invalid(r);
 		if (r->memory != NULL && !rc_mr_allows(r->memory, p->rkey, p->remote_addr,
 						 p->dma_len, ACCESS_REMOTE_WRITE))
-			return access_error(r);
+			return rc_rx_fatal(r, AETH_NAK_REM_ACCESS, RC_RX_ACCESS);
 		r->addr = p->remote_addr;
 		r->length = p->dma_len;
 		r->offset = 0;
@@ -341,7 +185,7 @@ static int check_receive(struct rc_responder *r, const struct rc_packet *p,
 	*out = (struct rc_accept){
 		.wr_id = r->recv.wr_id, .wc_op = WR_SEND, .wc_status = WC_LOC_LEN_ERR};
 	r->has_recv = false;
-	return fatal(r, AETH_NAK_INVALID_REQ, RC_RX_LENGTH) | RC_RX_RECV_DONE;
+	return rc_rx_fatal(r, AETH_NAK_INVALID_REQ, RC_RX_LENGTH) | RC_RX_RECV_DONE;
 }
 
 // A message has ended: the receive it took, if it took one.
@@ -370,9 +214,9 @@ int rc_rx_full(
 	int error;
 
 	if (rule->op == WR_READ)
-		return read_request(r, p);
+		return rc_read_request(r, p);
 	if (!rule->plain)
-		return atomic_request(r, p, (enum wr_op)rule->op, out);
+		return rc_atomic_request(r, p, (enum wr_op)rule->op, out);
 	if (!length_fits(r, p, rule->place))
 		return rc_rx_invalid(r);
 	if (write && (error = check_write(r, p, rule->place)) != 0)

@@ -15,6 +15,9 @@
 #include "models/verbs.h"
 #include "pcap/roce.h"
 
+#define RC_MESSAGE_MAX  (UINT32_C(1) << 31)
+#define RC_ATOMIC_BYTES 8
+
 // Where in its message a packet stands.
 enum rc_place { RC_MIDDLE = 0, RC_FIRST = 1, RC_LAST = 2, RC_ONLY = RC_FIRST | RC_LAST };
 

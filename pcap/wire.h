@@ -46,6 +46,8 @@ enum ecn { ECN_NOT_ECT = 0, ECN_ECT1 = 1, ECN_ECT0 = 2, ECN_CE = 3 };
 #define PSN_MASK           0xffffffu
 #define QPN_MASK           0xffffffu
 #define BTH_PKEY_DEFAULT   0xffff
+#define RETH_BYTES         16
+#define AETH_BYTES         4
 #define CNP_RESERVED_BYTES 16
 
 static inline uint16_t get_be16(const uint8_t *p)

@@ -22,32 +22,40 @@ struct nic_config nic_config_default(void)
 		.retry_cnt = NIC_DEFAULT_RETRY,
 		.rnr_retry = RC_RNR_INFINITE,
 		.ecn_capable = true,
+		.rto_low = NIC_DEFAULT_RTO_LOW,
+		.rto_high = NIC_DEFAULT_RTO_HIGH,
 		.log_cap = 1024,
 	};
+}
+
+static void timed_out(struct nic *nic, struct nic_qp *qp)
+{
+	struct node *n = &nic->node;
+	int result = nic_recovery_timeout(qp, n->now);
+
+	if (result == RC_ACK_STALE)
+		return;
+	qp->timeouts++;
+	nic->ctr.local_ack_timeout_err++;
+	if (result & RC_ACK_ERROR) {
+		nic_qp_failed(nic, qp);
+		return;
+	}
+	node_event(n, qp->port, EV_QP_RETRY, qp->flow, qp->req.retry_left);
+	nic_qp_wake(nic, qp);
+	nic_kick(nic, qp->port);
 }
 
 static void ack_timer(struct nic *nic, struct nic_qp *qp)
 {
 	struct node *n = &nic->node;
 
-	qp->timer_armed = false;
-	if (qp->req.deadline == SIMTIME_NEVER)
+	if (n->now != qp->timer_at) // one that was armed for an earlier time has been
 		return;
-	if (n->now >= qp->req.deadline) {
-		qp->timeouts++;
-		nic->ctr.local_ack_timeout_err++;
-		if (rc_timeout(&qp->req, n->now) & RC_ACK_ERROR) {
-			nic_qp_failed(nic, qp);
-			return;
-		}
-		node_event(n, qp->port, EV_QP_RETRY, qp->flow, qp->req.retry_left);
-		nic_qp_wake(nic, qp);
-		nic_kick(nic, qp->port);
-	}
-	if (!qp->timer_armed && qp->req.deadline != SIMTIME_NEVER) {
-		qp->timer_armed = true;
-		node_timer(n, qp->req.deadline, NIC_TIMER_ACK, (uint32_t)(qp - nic->qps));
-	}
+	qp->timer_at = SIMTIME_NEVER;
+	if (n->now >= qp->req.deadline)
+		timed_out(nic, qp);
+	nic_arm_ack_timer(nic, qp);
 }
 
 static void pace_timer(struct nic *nic, struct nic_qp *qp)
@@ -59,7 +67,7 @@ static void pace_timer(struct nic *nic, struct nic_qp *qp)
 
 static void rnr_timer(struct nic *nic, struct nic_qp *qp)
 {
-	rc_rnr_expired(&qp->req, nic->node.now);
+	nic_recovery_rnr_expired(qp, nic->node.now);
 	nic_qp_wake(nic, qp);
 	nic_kick(nic, qp->port);
 }
@@ -198,11 +206,24 @@ static const struct node_ops nic_ops = {
 	.check = nic_check,
 };
 
+// Packets that may be in flight.
+static uint32_t window_of(const struct nic_config *c)
+{
+	uint32_t window = c->window != 0 ? c->window : RC_WINDOW_MAX;
+	uint64_t cap = c->bdp_cap / c->payload;
+
+	if (c->bdp_cap == 0)
+		return window;
+	return cap == 0 ? 1 : (uint32_t)RTE_MIN(cap, window);
+}
+
 static bool valid(const struct nic_config *c)
 {
 	return c->n_ports >= 1 && c->n_ports <= PORT_MAX && c->payload >= 1 &&
 	       c->payload <= NIC_PAYLOAD_MAX && c->ack_every >= 1 && c->window <= RC_WINDOW_MAX &&
-	       c->timeout <= 31 && c->retry_cnt <= 7 && c->rnr_retry <= 7;
+	       c->timeout <= 31 && c->retry_cnt <= 7 && c->rnr_retry <= 7 &&
+	       c->ooo <= SR_WINDOW_MAX && c->rto_low > 0 && c->rto_low <= c->rto_high &&
+	       (c->recovery != NIC_SELECTIVE_REPEAT || window_of(c) <= SR_WINDOW_MAX);
 }
 
 int nic_create(const struct nic_config *cfg, struct node **out)
@@ -223,8 +244,7 @@ int nic_create(const struct nic_config *cfg, struct node **out)
 	nic->cfg = *cfg;
 	nic->cfg.ports = NULL; // each port has its own copy
 	nic->cfg.name = nic->node.name;
-	if (nic->cfg.window == 0)
-		nic->cfg.window = RC_WINDOW_MAX;
+	nic->cfg.window = window_of(cfg);
 	nic->rng = rng_stream(cfg->seed, UINT64_C(0x6e6963) << 32 | cfg->index);
 	nic->qpn_first = NIC_QPN_FIRST + rng_below(&nic->rng, QPN_SPREAD);
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
@@ -240,6 +260,8 @@ void nic_destroy(struct node *n)
 	struct nic *nic = nic_of(n);
 
 	node_fini(n);
+	for (uint32_t i = 0; i < nic->n_qps; i++)
+		nic_recovery_free(&nic->qps[i]);
 	free(nic->ports);
 	free(nic->qps);
 	for (uint32_t i = 0; i < nic->n_flows; i++)

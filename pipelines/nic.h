@@ -15,11 +15,13 @@
 #include "emu/core/node.h"
 #include "models/verbs.h"
 
-#define NIC_DEFAULT_TTL     64
-#define NIC_DEFAULT_PAYLOAD 1024
-#define NIC_DEFAULT_TIMEOUT 14 // 67.1 ms, what most applications set
-#define NIC_DEFAULT_RETRY   7
-#define NIC_PAYLOAD_MAX     9000
+#define NIC_DEFAULT_TTL      64
+#define NIC_DEFAULT_PAYLOAD  1024
+#define NIC_DEFAULT_TIMEOUT  14 // 67.1 ms, what most applications set
+#define NIC_DEFAULT_RETRY    7
+#define NIC_DEFAULT_RTO_LOW  (100 * SIM_US) // IRN's
+#define NIC_DEFAULT_RTO_HIGH (320 * SIM_US)
+#define NIC_PAYLOAD_MAX      9000
 
 struct nic_port_config {
 	uint8_t mac[6];
@@ -31,6 +33,8 @@ struct nic_port_config {
 	uint8_t pfc_enable;     // bit per priority whose PFC it obeys
 	simtime_t pfc_response; // from the arrival of a PFC frame until it takes effect, >= 0
 };
+
+enum nic_recovery_kind { NIC_GO_BACK_N, NIC_SELECTIVE_REPEAT };
 
 struct nic_config {
 	const char *name;
@@ -45,7 +49,13 @@ struct nic_config {
 	uint8_t retry_cnt;  // 0..7
 	uint8_t rnr_retry;  // 0..7, 7 = for ever
 	bool ecn_capable;   // ECT(0) in data and ACKs
-	unsigned log_cap;   // events kept
+	// Loss recovery, see models/sr.h. Both ends of a flow must have the same.
+	enum nic_recovery_kind recovery;
+	uint32_t ooo; // packets that may come this far ahead of a missing one before it is reported
+	uint64_t bdp_cap; // bytes of payload in flight per QP, rounded down to packets; 0: `window`
+			  // only
+	simtime_t rto_low, rto_high; // selective repeat: timeouts, 0 < low <= high
+	unsigned log_cap;            // events kept
 };
 
 // A configuration with the defaults of this file, ack_every 1, ECT(0) and no ports.
@@ -127,6 +137,7 @@ int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t 
 #define NIC_COUNTERS(X)                                                        \
 	X(rx_write_requests, "RDMA WRITE messages received")                   \
 	X(out_of_sequence, "request packets that came after a gap")            \
+	X(out_of_order_kept, "of these, packets kept for their turn")          \
 	X(duplicate_request, "request packets received again")                 \
 	X(packet_seq_err, "NAKs for a PSN sequence error received")            \
 	X(local_ack_timeout_err, "acknowledgements that did not come in time") \

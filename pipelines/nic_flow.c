@@ -10,8 +10,6 @@
 
 #define REMOTE_ADDR_BASE UINT64_C(0x7f0000000000) // where a process's buffers usually are
 #define RKEY_BASE        0x1000
-#define RETH_BYTES       16
-#define AETH_BYTES       4
 
 // One end of a queue pair as the other sees it.
 struct qp_end {
@@ -62,12 +60,13 @@ struct qp_way {
 	uint8_t tos;
 };
 
-// One shape of the frames of `qp`: `ext` bytes of extension headers, `payload` bytes.
-static void make_shape(struct nic_qp *qp, unsigned shape, const struct qp_way *w, uint8_t opcode,
+// One shape of the frames of a queue pair: `ext` bytes of extension headers, `payload` bytes.
+// Returns the offset of the BTH's last word.
+static uint8_t make_shape(struct nic_shape *shape, const struct qp_way *w, uint8_t opcode,
 	unsigned ext, uint16_t payload)
 {
 	const struct nic_flow_config *c = w->cfg;
-	uint8_t *head = qp->shape[shape].head, *p;
+	uint8_t *head = shape->head, *p;
 	unsigned pad = -payload & 3u;
 	uint16_t udp_bytes =
 		(uint16_t)(UDP_HEADER_BYTES + BTH_BYTES + ext + payload + pad + ICRC_BYTES);
@@ -102,8 +101,8 @@ static void make_shape(struct nic_qp *qp, unsigned shape, const struct qp_way *w
 	f.flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE | FRAME_F_HEAD;
 	f.flags |= c->ipv6 ? FRAME_F_IPV6 : 0;
 	f.flags |= c->pcp >= 0 ? FRAME_F_TAGGED : 0;
-	memcpy(qp->shape[shape].frame, (uint8_t *)&f + NIC_FRAME_OFFSET, NIC_FRAME_BYTES);
-	qp->psn_off = (uint8_t)(p - head - 4);
+	memcpy(shape->frame, (uint8_t *)&f + NIC_FRAME_OFFSET, NIC_FRAME_BYTES);
+	return (uint8_t)(p - head - 4);
 }
 
 static void make_shapes(struct nic_qp *qp, const struct qp_way *w)
@@ -112,13 +111,15 @@ static void make_shapes(struct nic_qp *qp, const struct qp_way *w)
 	uint16_t full = qp->req.payload, last = (uint16_t)((c->message_bytes - 1) % full + 1);
 
 	for (unsigned place = RC_MIDDLE; place <= RC_ONLY; place++)
-		make_shape(qp, place, w, rc_opcode(c->op, (enum rc_place)place),
+		make_shape(&qp->shape[place], w, rc_opcode(c->op, (enum rc_place)place),
 			place & RC_FIRST && c->op == WR_WRITE ? RETH_BYTES : 0,
 			place & RC_LAST ? last : full);
-	make_shape(qp, NIC_SHAPE_ACK, w, ROCE_ACK, AETH_BYTES, 0);
+	qp->psn_off = make_shape(&qp->shape[NIC_SHAPE_ACK], w, ROCE_ACK, AETH_BYTES, 0);
+	if (qp->rec != NULL)
+		make_shape(&qp->rec->sack, w, ROCE_ACK, AETH_BYTES + SR_SACK_BYTES, 0);
 }
 
-static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
+static int make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
 	const struct qp_end *to, unsigned port, uint16_t sport, struct rc_wqe *sq)
 {
 	const struct nic_config *nc = &from->nic->cfg;
@@ -144,12 +145,15 @@ static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from
 	qp->tc = cfg->tc;
 	qp->qpn = from->qpn;
 	qp->ipv6 = cfg->ipv6;
+	qp->timer_at = SIMTIME_NEVER;
 	if (cfg->ipv6)
 		memcpy(qp->peer_ip, to->port->ip6, sizeof(qp->peer_ip));
 	else
 		put_be32(qp->peer_ip, to->port->ip4);
 	rc_requester_init(&qp->req, &rc, sq, 1);
 	rc_responder_init(&qp->resp, &resp);
+	if (nic_recovery_make(from->nic, qp, sq != NULL, to->nic->cfg.window) < 0)
+		return -ENOMEM;
 	make_shapes(qp, &(struct qp_way){.cfg = cfg,
 				.s = from->port,
 				.d = to->port,
@@ -157,9 +161,10 @@ static void make_qp(const struct nic_flow_config *cfg, const struct qp_end *from
 				.sport = sport,
 				.tos = (uint8_t)(cfg->dscp << 2 |
 						 (nc->ecn_capable ? ECN_ECT0 : ECN_NOT_ECT))});
+	return 0;
 }
 
-static void make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, unsigned i)
+static int make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, unsigned i)
 {
 	const struct nic_flow *f = &src->flows[flow_local];
 	const struct nic_flow_config *cfg = &f->cfg;
@@ -171,12 +176,14 @@ static void make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, uns
 	uint16_t sport =
 		cfg->udp_sport ? (uint16_t)(cfg->udp_sport + i) : roce_udp_sport(s.qpn, d.qpn);
 
-	make_qp(cfg, &s, &d, cfg->src_port, sport, &f->sq[i]);
-	make_qp(cfg, &d, &s, cfg->dst_port, sport, NULL);
+	int rc = make_qp(cfg, &s, &d, cfg->src_port, sport, &f->sq[i]);
+	if (make_qp(cfg, &d, &s, cfg->dst_port, sport, NULL) < 0 || rc < 0)
+		return -ENOMEM;
 	s.qp->flow_local = flow_local;
 	s.qp->payload_base = i * cfg->messages * cfg->message_bytes;
 	if (cfg->rate_bps != 0)
 		s.qp->pace_time = byte_time_fp(cfg->rate_bps) * cfg->qps;
+	return 0;
 }
 
 static struct nic_flow *find(const struct node *n, uint32_t flow)
@@ -197,8 +204,9 @@ static bool valid(const struct nic *src, const struct nic *dst, const struct nic
 	const struct nic_port_config *d = &dst->ports[c->dst_port].cfg;
 
 	return (c->ipv6 ? s->has_ip6 && d->has_ip6 : s->ip4 != 0 && d->ip4 != 0) &&
-	       c->message_bytes >= 1 && c->message_bytes <= RC_MESSAGE_MAX && c->qps >= 1 &&
-	       c->dscp < 64 && c->tc < PRIO_COUNT && c->pcp < 8 && c->start >= 0;
+	       src->cfg.recovery == dst->cfg.recovery && c->message_bytes >= 1 &&
+	       c->message_bytes <= RC_MESSAGE_MAX && c->qps >= 1 && c->dscp < 64 &&
+	       c->tc < PRIO_COUNT && c->pcp < 8 && c->start >= 0;
 }
 
 int nic_add_flow(struct node *s, struct node *d, const struct nic_flow_config *cfg)
@@ -231,7 +239,8 @@ int nic_add_flow(struct node *s, struct node *d, const struct nic_flow_config *c
 		.ended_at = SIMTIME_NEVER,
 	};
 	for (unsigned i = 0; i < cfg->qps; i++)
-		make_pair(src, dst, local, i);
+		if (make_pair(src, dst, local, i) < 0)
+			return -ENOMEM;
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 //
 //	nic.c       life, timers, invariants        nic_tx.c    which frame goes next, its headers
 //	nic_flow.c  flows and their queue pairs     nic_rx.c    arriving frames
-//	nic_pfc.c   pauses felt and storms made
+//	nic_pfc.c   pauses felt and storms made     nic_recovery.c  selective repeat, tolerance
 //
 // A queue pair that has something to send is in one FIFO of its port and class; what it sends is
 // decided when its turn comes. Acknowledgements likewise: the queue pair waits in a FIFO and the
@@ -16,6 +16,7 @@
 
 #include "models/pfc.h"
 #include "models/rc.h"
+#include "models/sr.h"
 #include "pipelines/nic.h"
 
 #define NIC_QPN_FIRST 0x100 // below: reserved and management queue pairs
@@ -54,6 +55,16 @@ struct nic_shape {
 // Shapes: those of enum rc_place, and the acknowledgement.
 enum { NIC_SHAPE_ACK = RC_ONLY + 1, NIC_SHAPES };
 
+// What a queue pair has for more than going back N.
+struct nic_recovery {
+	struct nic_shape sack; // a NAK with a SACK
+	struct sr_sender tx;   // valid if `selective`
+	struct sr_receiver rx; // valid if its resp.keeps
+	bool selective;        // it sends, and repeats selectively
+	uint64_t *sacked, *have;
+	struct rc_packet *kept;
+};
+
 struct nic_qp {
 	// scheduling
 	struct nic_qp *next_ready;
@@ -65,10 +76,11 @@ struct nic_qp {
 	uint8_t psn_off; // of the BTH's last word, in a frame
 	uint8_t ready;   // enum nic_ready
 	bool ack_queued;
-	bool timer_armed;      // a NIC_TIMER_ACK is on its way
 	bool ended;            // requester: done or failed
 	uint64_t pace_time;    // byte time of its rate, 0: not limited
 	uint64_t payload_base; // of the QP's stream in the flow's
+	simtime_t timer_at; // when the next NIC_TIMER_ACK comes; SIMTIME_NEVER: none is on its way
+	struct nic_recovery *rec; // NULL: it goes back N and keeps nothing
 
 	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_requester req;
 	struct nic_shape shape[NIC_SHAPES];
@@ -146,6 +158,28 @@ static inline struct nic *nic_of(struct node *n)
 	return (struct nic *)n;
 }
 
+// Makes `f` the frame of that shape; returns where what follows the BTH goes.
+static inline uint8_t *nic_put_shape(
+	const struct nic_qp *qp, const struct nic_shape *s, struct frame *f, uint32_t psn_word)
+{
+	uint8_t *data = (uint8_t *)(f + 1); // data_off is 0
+
+	memcpy((uint8_t *)f + NIC_FRAME_OFFSET, s->frame, NIC_FRAME_BYTES);
+	memcpy(data, s->head, NIC_TEMPLATE_BYTES);
+	put_be32(data + qp->psn_off, psn_word);
+	return data + qp->psn_off + 4;
+}
+
+// A NIC_TIMER_ACK comes no later than the deadline. (As a rule deadlines move on: then the timer
+// that is on its way comes early and is armed again.)
+static inline void nic_arm_ack_timer(struct nic *nic, struct nic_qp *qp)
+{
+	if (likely(qp->timer_at <= qp->req.deadline))
+		return;
+	qp->timer_at = qp->req.deadline;
+	node_timer(&nic->node, qp->timer_at, NIC_TIMER_ACK, (uint32_t)(qp - nic->qps));
+}
+
 static inline void nic_fifo_push_ready(struct nic_port *p, struct nic_qp *qp)
 {
 	struct nic_qp_fifo *q = &p->ready[qp->tc];
@@ -212,3 +246,19 @@ void nic_pfc_send(struct nic *nic, unsigned port, struct frame *f);
 void nic_pfc_link_down(struct nic *nic, unsigned port);
 // Time until now in which a priority of a port was paused.
 simtime_t nic_paused_total(const struct nic *nic, unsigned port, unsigned prio);
+
+// nic_recovery.c
+// For a queue pair just made: what its NIC's settings ask for, if anything. `sends`: it is the
+// requester of a flow, else the responder to one with that window. 0 or -ENOMEM.
+int nic_recovery_make(struct nic *nic, struct nic_qp *qp, bool sends, uint32_t peer_window);
+void nic_recovery_free(struct nic_qp *qp);
+// An ACKNOWLEDGE packet, when qp->rec is there; as rc_rx_ack().
+int nic_recovery_ack(struct nic *nic, struct nic_qp *qp, const struct frame *f, const uint8_t *bth,
+	uint32_t psn);
+// As rc_timeout() and rc_rnr_expired(), for all queue pairs.
+int nic_recovery_timeout(struct nic_qp *qp, simtime_t now);
+void nic_recovery_rnr_expired(struct nic_qp *qp, simtime_t now);
+// A packet that came too early, with resp.keeps: RC_RX_GAP or RC_RX_DUPLICATE, and RC_RX_RESPOND.
+int nic_recovery_early(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p);
+// Makes `f` a NAK, with a SACK if there is one; returns where the AETH goes.
+uint8_t *nic_recovery_sack(struct nic_qp *qp, struct frame *f, const struct rc_ack *a);

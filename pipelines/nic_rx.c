@@ -9,6 +9,45 @@
 
 #define FAST_FLAGS (FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE)
 
+static void received_early(
+	struct nic *nic, struct nic_qp *qp, const struct rc_packet *p, int *result)
+{
+	if (qp->resp.keeps)
+		*result = nic_recovery_early(nic, qp, p);
+	if ((*result & RC_RX_RESULT) == RC_RX_GAP)
+		nic->ctr.out_of_sequence++;
+	else
+		nic->ctr.duplicate_request++;
+}
+
+// Of a packet that was taken.
+static inline void count_taken(struct nic *nic, uint8_t opcode, int result)
+{
+	if (result & RC_RX_MESSAGE && opcode >= ROCE_WRITE_FIRST)
+		nic->ctr.rx_write_requests++;
+}
+
+// After a packet in order, those that were kept and whose turn has come. Returns what `result` of
+// the first becomes.
+static __attribute__((noinline)) int catch_up(struct nic *nic, struct nic_qp *qp, int result)
+{
+	struct sr_receiver *s = &qp->rec->rx;
+	struct rc_accept accept;
+	struct rc_packet p;
+
+	if (s->n_kept == 0)
+		return result;
+	while (sr_next(s, &qp->resp, &p)) {
+		int next = rc_rx_request(&qp->resp, nic->node.now, &p, &accept);
+		if ((next & RC_RX_RESULT) == RC_RX_IN_ORDER)
+			count_taken(nic, p.opcode, next);
+		else
+			nic->ctr.resp_invalid_request++;
+		result |= next & RC_RX_RESPOND;
+	}
+	return sr_caught_up(s, &qp->resp) ? result | RC_RX_RESPOND : result;
+}
+
 static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode, uint32_t psn,
 	bool ack_req, uint32_t payload)
 {
@@ -19,14 +58,15 @@ static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode,
 	nic->ctr.rdma_rx_bytes += payload;
 	switch (result & RC_RX_RESULT) {
 	case RC_RX_IN_ORDER:
-		if (result & RC_RX_MESSAGE && opcode >= ROCE_WRITE_FIRST)
-			nic->ctr.rx_write_requests++;
+		count_taken(nic, opcode, result);
+		if (unlikely(qp->resp.keeps))
+			result = catch_up(nic, qp, result);
 		break;
 	case RC_RX_DUPLICATE:
 		nic->ctr.duplicate_request++;
 		break;
 	case RC_RX_GAP:
-		nic->ctr.out_of_sequence++;
+		received_early(nic, qp, &p, &result);
 		break;
 	case RC_RX_INVALID:
 		nic->ctr.resp_invalid_request++;
@@ -57,17 +97,28 @@ static void received_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, i
 		nic_qp_failed(nic, qp);
 }
 
-static void received_ack(struct nic *nic, struct nic_qp *qp, const uint8_t *aeth, uint32_t psn)
+static inline void acknowledged(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, int result)
 {
-	uint8_t syndrome = aeth[0];
-	int result = rc_rx_ack(&qp->req, nic->node.now, psn, get_be32(aeth));
-
 	if (unlikely((syndrome & AETH_TYPE_MASK) != AETH_ACK))
 		received_nak(nic, qp, syndrome, result);
 	if (unlikely(result & RC_ACK_COMPLETED))
 		nic_qp_done(nic, qp);
 	if (qp->ready == NIC_IDLE)
 		nic_qp_wake(nic, qp);
+}
+
+static void received_ack(struct nic *nic, struct nic_qp *qp, const uint8_t *aeth, uint32_t psn)
+{
+	uint8_t syndrome = aeth[0];
+	int result = rc_rx_ack(&qp->req, nic->node.now, psn, get_be32(aeth));
+
+	acknowledged(nic, qp, syndrome, result);
+}
+
+static __attribute__((noinline)) void received_ack_recovering(
+	struct nic *nic, struct nic_qp *qp, const struct frame *f, const uint8_t *bth, uint32_t psn)
+{
+	acknowledged(nic, qp, bth[BTH_BYTES], nic_recovery_ack(nic, qp, f, bth, psn));
 }
 
 // A RoCE packet for one of this port's addresses.
@@ -101,7 +152,10 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 	if (rc_is_request(opcode) && rc_opcode_rules[opcode].plain) {
 		received_request(nic, qp, opcode, psn, words >> 31 & 1, payload);
 	} else if (opcode == ROCE_ACK) {
-		received_ack(nic, qp, bth + BTH_BYTES, psn);
+		if (likely(qp->rec == NULL))
+			received_ack(nic, qp, bth + BTH_BYTES, psn);
+		else
+			received_ack_recovering(nic, qp, f, bth, psn);
 	} else {
 		node_drop(n, port, f, DROP_UNSUPPORTED);
 		return;

@@ -7,26 +7,13 @@
 
 #define POOL_RETRY_PS (1 * SIM_US)
 
-// Makes `f` the frame of that shape; returns where what follows the BTH goes.
-static inline uint8_t *put_shape(
-	const struct nic_qp *qp, unsigned shape, struct frame *f, uint32_t psn_word)
-{
-	const struct nic_shape *s = &qp->shape[shape];
-	uint8_t *data = (uint8_t *)(f + 1); // data_off is 0
-
-	memcpy((uint8_t *)f + NIC_FRAME_OFFSET, s->frame, NIC_FRAME_BYTES);
-	memcpy(data, s->head, NIC_TEMPLATE_BYTES);
-	put_be32(data + qp->psn_off, psn_word);
-	return data + qp->psn_off + 4;
-}
-
 static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
 {
 	struct node *n = &nic->node;
 	struct rc_request r;
 
 	rc_tx_next(&qp->req, n->now, &r);
-	uint8_t *p = put_shape(qp, r.place, f, (uint32_t)r.ack_req << 31 | r.psn);
+	uint8_t *p = nic_put_shape(qp, &qp->shape[r.place], f, (uint32_t)r.ack_req << 31 | r.psn);
 	if (r.place & RC_FIRST && r.wr->op == WR_WRITE)
 		reth_put(p, r.remote_addr, r.wr->rkey, r.dma_len);
 	f->payload_pos = qp->payload_base + r.pos;
@@ -36,11 +23,10 @@ static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *q
 	if (unlikely(r.again)) {
 		qp->retransmitted++;
 		nic->ctr.retransmitted_packets++;
+		if (qp->rec != NULL && qp->rec->selective)
+			sr_sent(&qp->rec->tx, &qp->req);
 	}
-	if (unlikely(!qp->timer_armed) && qp->req.deadline != SIMTIME_NEVER) {
-		qp->timer_armed = true;
-		node_timer(n, qp->req.deadline, NIC_TIMER_ACK, (uint32_t)(qp - nic->qps));
-	}
+	nic_arm_ack_timer(nic, qp);
 	if (unlikely(qp->pace_time != 0)) {
 		// The schedule is kept however late the port was, but for no more than one packet.
 		uint64_t t = qp->pace_time * r.payload + qp->pace_frac;
@@ -55,13 +41,14 @@ static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *
 	struct rc_ack a;
 
 	rc_tx_ack(&qp->resp, &a);
-	aeth_put(put_shape(qp, NIC_SHAPE_ACK, f, a.psn), a.syndrome, a.msn);
-
 	nic->ctr.rdma_tx_packets++;
-	if (likely((a.syndrome & AETH_TYPE_MASK) == AETH_ACK))
+	if (likely((a.syndrome & AETH_TYPE_MASK) == AETH_ACK)) {
+		aeth_put(nic_put_shape(qp, &qp->shape[NIC_SHAPE_ACK], f, a.psn), a.syndrome, a.msn);
 		nic->ctr.acks_sent++;
-	else
+	} else {
+		aeth_put(nic_recovery_sack(qp, f, &a), a.syndrome, a.msn);
 		nic->ctr.naks_sent++;
+	}
 	node_send(&nic->node, port, f);
 }
 

@@ -185,6 +185,27 @@ static json_t *qos_json(const struct sc_qos *q)
 	return o;
 }
 
+static json_t *nic_json(const struct sc_nic *nic)
+{
+	json_t *o = json_object();
+
+	set_int(o, "payload", nic->payload);
+	set_int(o, "ack_every", nic->ack_every);
+	set_int(o, "window", nic->window);
+	set_text(o, "recovery",
+		nic->recovery == SC_SELECTIVE_REPEAT ? "selective-repeat" : "go-back-N");
+	set_int(o, "ooo", nic->ooo);
+	if (nic->bdp_cap != 0)
+		set_int(o, "bdp_cap", nic->bdp_cap);
+	else
+		set_text(o, "bdp_cap", NULL);
+	if (nic->recovery == SC_SELECTIVE_REPEAT) {
+		set_int(o, "rto_low_ps", (uint64_t)nic->rto_low);
+		set_int(o, "rto_high_ps", (uint64_t)nic->rto_high);
+	}
+	return o;
+}
+
 static json_t *host_json(const struct scenario *s, const struct sc_host *h)
 {
 	static const char *const kinds[] = {"nic", "replay", "attach"};
@@ -193,6 +214,8 @@ static json_t *host_json(const struct scenario *s, const struct sc_host *h)
 
 	set_text(o, "name", n->name);
 	set_text(o, "kind", kinds[h->kind]);
+	if (h->kind == SC_HOST_NIC)
+		json_object_set_new(o, "nic", nic_json(&h->nic));
 	for (uint16_t p = 0; p < n->n_ports; p++) {
 		const struct sc_endpoint *e = &s->endpoints[n->ports[p].endpoint];
 		struct in_addr in = {.s_addr = htonl(e->ip4)};

@@ -193,6 +193,17 @@ static void print_qos(const struct sc_qos *q, FILE *out)
 
 // ---- hosts, flows, the rest -------------------------------------------------------------------
 
+static void print_recovery(const struct sc_nic *nic, FILE *out)
+{
+	if (nic->recovery == SC_SELECTIVE_REPEAT)
+		fprintf(out, " selective-repeat rto %s..%s", duration(nic->rto_low),
+			duration(nic->rto_high));
+	if (nic->bdp_cap != 0)
+		fprintf(out, " bdp cap %s", bytes(nic->bdp_cap));
+	if (nic->ooo != 0)
+		fprintf(out, " ooo %u", nic->ooo);
+}
+
 static void print_host(const struct scenario *s, const struct sc_host *h, FILE *out)
 {
 	static const char *const kinds[] = {
@@ -209,6 +220,8 @@ static void print_host(const struct scenario *s, const struct sc_host *h, FILE *
 	if (h->kind == SC_HOST_NIC)
 		fprintf(out, " mtu %u payload %u ack every %u window %u", h->nic.mtu,
 			h->nic.payload, h->nic.ack_every, h->nic.window);
+	if (h->kind == SC_HOST_NIC)
+		print_recovery(&h->nic, out);
 	else if (h->kind == SC_HOST_REPLAY)
 		fprintf(out, " %s", h->replay.file);
 	else

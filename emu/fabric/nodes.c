@@ -187,6 +187,11 @@ static int nic_host_create(struct fabric *f, uint32_t node)
 	cfg.retry_cnt = nic->retry_cnt;
 	cfg.rnr_retry = nic->rnr_retry;
 	cfg.ecn_capable = nic->ecn;
+	cfg.recovery = nic->recovery == SC_SELECTIVE_REPEAT ? NIC_SELECTIVE_REPEAT : NIC_GO_BACK_N;
+	cfg.ooo = nic->ooo;
+	cfg.bdp_cap = nic->bdp_cap;
+	cfg.rto_low = nic->rto_low;
+	cfg.rto_high = nic->rto_high;
 	cfg.log_cap = LOG_EVENTS_HOST;
 	int rc = nic_create(&cfg, &f->nodes[node]);
 	free(ports);

@@ -4,6 +4,7 @@
 // then what only some types need (range, words, reader).
 
 #include "emu/scenario/loader.h"
+#include "models/sr.h"
 
 #define FIELD(s, field) .offset = offsetof(s, field), .size = sizeof(((s *)0)->field)
 #define NUM(s, field, key, quantity, default_, low, high, text, ...)                            \
@@ -191,6 +192,9 @@ static const struct word accels[] = {{"auto", SC_ACCEL_AUTO}, {"kvm", SC_ACCEL_K
 static const struct word mtus[] = {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048},
 	{"4096", 4096}, {NULL, 0}};
 
+static const struct word recoveries[] = {{"go-back-N", SC_GO_BACK_N},
+	{"selective-repeat", SC_SELECTIVE_REPEAT}, {NULL, 0}};
+
 SECTION(sec_nic, "hosts.NAME.nic", "The built-in RoCE NIC.",
 	ENUM(struct sc_nic, mtu, "mtu", mtus, "1024", "IB path MTU: payload bytes per packet"),
 	NUM(struct sc_nic, payload, "packet_payload", Q_SIZE, "auto", 64, 9000,
@@ -206,6 +210,19 @@ SECTION(sec_nic, "hosts.NAME.nic", "The built-in RoCE NIC.",
 		"local ACK timeout exponent: 4.096 us x 2^timeout; 0: never"),
 	NUM(struct sc_nic, ttl, "ttl", Q_COUNT, "64", 1, 255, "TTL or hop limit of its packets"),
 	BOOL(struct sc_nic, ecn, "ecn", "yes", "send ECT(0), so that switches can mark"),
+	ENUM(struct sc_nic, recovery, "recovery", recoveries, "go-back-N",
+		"what is sent again after a loss: all from the lost packet on, or it alone (IRN); the "
+		"same at both ends of a flow"),
+	NUM(struct sc_nic, ooo, "ooo", Q_COUNT, "0", 0, SR_WINDOW_MAX,
+		"packets by which a missing one may be overtaken before it is NAKed; they are kept for "
+		"their turn (for packet spraying)"),
+	NUM(struct sc_nic, bdp_cap, "bdp_cap", Q_SIZE, "none", 1, SIZE_MAX_,
+		"most payload in flight per QP, besides `window`: the bandwidth-delay product",
+		.word = "none", .word_value = 0),
+	NUM(struct sc_nic, rto_low, "rto_low", Q_TIME, "100us", SIM_NS, 10 * SIM_S,
+		"selective-repeat, instead of `timeout`: with at most 3 packets in flight"),
+	NUM(struct sc_nic, rto_high, "rto_high", Q_TIME, "320us", SIM_NS, 10 * SIM_S,
+		"selective-repeat, instead of `timeout`: with more packets in flight"),
 	CUSTOM(read_nic_pfc, "pfc", "yes", "yes|no|[priorities]", "obey PFC (on these priorities)"),
 	NUM(struct sc_nic, pfc_response, "pfc_response", Q_TIME, "auto", 0, SIM_MS,
 		"from a pause's arrival to its effect; auto: 802.3 31B.3.7 by rate", AUTO));

@@ -4,6 +4,7 @@
 // real endpoints need real time, and what a host sends must fit its own link.
 
 #include "emu/scenario/loader.h"
+#include "models/sr.h"
 
 // Headers of the longest RoCEv2 packet, counted against the IP MTU: UDP, BTH, RETH, ICRC.
 #define ROCE_BYTES (8 + 12 + 16 + 4)
@@ -121,10 +122,83 @@ static bool check_mtu(struct loader *l)
 	return ok;
 }
 
+// ---- loss recovery ----------------------------------------------------------------------------
+
+// The error at a key of a host's NIC, or at the default if the host does not say.
+static const struct ynode *nic_map(const struct loader *l, uint32_t node, const char *key)
+{
+	const struct ynode *at = l->nodes[node].at, *nic = NULL;
+
+	if (at != NULL && at->kind == Y_MAP)
+		nic = ynode_get(at, "nic");
+	if (nic != NULL && nic->kind == Y_MAP && ynode_get(nic, key) != NULL)
+		return nic;
+	const struct ynode *defaults = ynode_get(l->root, "defaults");
+	nic = defaults != NULL ? ynode_get(defaults, "nic") : NULL;
+	return nic != NULL && ynode_get(nic, key) != NULL ? nic : l->root;
+}
+
+static bool check_nic_recovery(struct loader *l, const struct sc_host *h)
+{
+	const struct sc_nic *nic = &h->nic;
+	uint64_t cap = nic->bdp_cap != 0 ? nic->bdp_cap / nic->payload : UINT64_MAX;
+
+	if (h->kind != SC_HOST_NIC || nic->recovery != SC_SELECTIVE_REPEAT)
+		return true;
+	if (nic->rto_low > nic->rto_high) {
+		const struct ynode *low = nic_map(l, h->node, "rto_low");
+		bool given = ynode_get(low, "rto_low") != NULL;
+		diag_key(&l->d, given ? low : nic_map(l, h->node, "rto_high"),
+			given ? "rto_low" : "rto_high", "is %s at %s, expected rto_low <= rto_high",
+			given ? "above rto_high" : "below rto_low", l->s->nodes[h->node].name);
+		return false;
+	}
+	if (nic->window > SR_WINDOW_MAX && cap > SR_WINDOW_MAX) {
+		diag_key(&l->d, nic_map(l, h->node, "window"), "window",
+			"is %u packets at %s, expected at most %u with selective-repeat, or a "
+			"smaller bdp_cap",
+			nic->window, l->s->nodes[h->node].name, SR_WINDOW_MAX);
+		return false;
+	}
+	return true;
+}
+
+static const char *recovery_name(const struct sc_nic *nic)
+{
+	return nic->recovery == SC_SELECTIVE_REPEAT ? "selective-repeat" : "go-back-N";
+}
+
+static bool check_flow_recovery(struct loader *l, const struct sc_flow *f)
+{
+	const struct scenario *s = l->s;
+	const struct sc_host *src = sc_host_of(s, s->endpoints[f->src].node);
+	const struct sc_host *dst = sc_host_of(s, s->endpoints[f->dst].node);
+
+	if (src->nic.recovery == dst->nic.recovery)
+		return true;
+	diag_key(&l->d, workload_map(l), l->work_list[f->workload],
+		"joins %s with recovery %s and %s with %s, expected the same at both ends",
+		s->nodes[src->node].name, recovery_name(&src->nic), s->nodes[dst->node].name,
+		recovery_name(&dst->nic));
+	return false;
+}
+
+static bool check_recovery(struct loader *l)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < l->s->n_hosts && !diag_full(&l->d); i++)
+		ok = check_nic_recovery(l, &l->s->hosts[i]) && ok;
+	for (uint32_t i = 0; i < l->s->n_flows && ok; i++)
+		ok = check_flow_recovery(l, &l->s->flows[i]);
+	return ok;
+}
+
 bool load_whole(struct loader *l)
 {
 	bool ok = check_clock(l);
 
 	ok = check_end(l) && ok;
+	ok = check_recovery(l) && ok;
 	return check_mtu(l) && ok;
 }

@@ -100,17 +100,24 @@ struct sc_switch {
 
 enum sc_host_kind { SC_HOST_NIC, SC_HOST_REPLAY, SC_HOST_ATTACH };
 
+enum sc_recovery { SC_GO_BACK_N, SC_SELECTIVE_REPEAT };
+
 // Built-in RoCE NIC.
 struct sc_nic {
-	uint32_t mtu;          // IB path MTU: 256, 512, 1024, 2048, 4096
-	uint32_t payload;      // bytes of payload per packet, <= 9000; default: mtu
-	uint32_t ack_every;    // AckReq on every n-th packet and on the last of a message; 1 = all
-	uint32_t window;       // most unacknowledged packets per QP (PSNs); up to 2^23 - 1
-	uint8_t retry_cnt;     // 0..7
-	uint8_t rnr_retry;     // 0..7, 7 = for ever
-	uint8_t timeout;       // 4.096 us x 2^timeout, 0 = never; 0..31
-	uint8_t ttl;           // default of flows
-	bool ecn;              // send ECT(0)
+	uint32_t mtu;       // IB path MTU: 256, 512, 1024, 2048, 4096
+	uint32_t payload;   // bytes of payload per packet, <= 9000; default: mtu
+	uint32_t ack_every; // AckReq on every n-th packet and on the last of a message; 1 = all
+	uint32_t window;    // most unacknowledged packets per QP (PSNs); up to 2^23 - 1
+	uint8_t retry_cnt;  // 0..7
+	uint8_t rnr_retry;  // 0..7, 7 = for ever
+	uint8_t timeout;    // 4.096 us x 2^timeout, 0 = never; 0..31
+	uint8_t ttl;        // default of flows
+	bool ecn;           // send ECT(0)
+	enum sc_recovery recovery; // the same at both ends of a flow
+	uint32_t ooo;          // packets a missing one may be overtaken by before it is reported
+	uint64_t bdp_cap;      // bytes of payload in flight per QP; 0: only `window`
+	simtime_t rto_low;     // selective repeat: timeouts instead of `timeout`
+	simtime_t rto_high;    // >= rto_low > 0
 	uint8_t pfc_rx;        // priorities on which it obeys PFC
 	uint64_t pfc_response; // ps; SC_AUTO: by rate
 };

@@ -31,7 +31,8 @@
 
 enum rig_side { RIG_A, RIG_B };
 
-// What the tap does with a frame that comes from side `from`: true lets it pass.
+// What the tap does with a frame that comes from side `from`: true lets it pass. It may keep one in
+// rig->held (and return false), and send it by rig_release() while a later one passes.
 struct rig;
 typedef bool (*rig_tap)(struct rig *r, enum rig_side from, struct frame *f);
 
@@ -43,6 +44,7 @@ struct rig {
 	struct rte_mempool *pool;
 	rig_tap on_frame;
 	void *arg;
+	struct frame *held;
 	simtime_t now;
 };
 
@@ -56,8 +58,15 @@ static inline void rig_tap_arrive(struct node *n, unsigned port, struct frame *f
 
 	if (r->on_frame == NULL || r->on_frame(r, port == 0 ? RIG_A : RIG_B, f))
 		node_send(n, 1 - port, f);
-	else
+	else if (r->held != f)
 		node_drop(n, port, f, DROP_LANE_ERROR);
+}
+
+// Sends what was held to side `to`.
+static inline void rig_release(struct rig *r, enum rig_side to)
+{
+	node_send(&r->tap, to == RIG_A ? 0 : 1, r->held);
+	r->held = NULL;
 }
 
 static inline void rig_tap_depart(struct node *n, unsigned port)

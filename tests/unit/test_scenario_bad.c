@@ -107,6 +107,12 @@ static const struct bad table[] = {
 		"defaults.nic.packet_payload", "out of range, expected 64B to 9KB"},
 	{"retries", NET "defaults: {nic: {retry_cnt: 8}}\n", 4, "defaults.nic.retry_cnt",
 		"out of range, expected 0 to 7"},
+	{"recovery unknown", NET "defaults: {nic: {recovery: selective}}\n", 4,
+		"defaults.nic.recovery", "expected one of: go-back-N, selective-repeat"},
+	{"tolerance out of range", NET "defaults: {nic: {ooo: 65537}}\n", 4, "defaults.nic.ooo",
+		"out of range, expected 0 to 65536"},
+	{"load balancing unknown", NET "defaults: {switch: {load_balancing: wcmp}}\n", 4,
+		"defaults.switch.load_balancing", "expected one of: ecmp, spray, random, flowlet"},
 
 	// ---- QoS
 	{"dscp out of range", NET "defaults: {qos: {dscp_to_tc: {64: 3}}}\n", 4,
@@ -291,6 +297,21 @@ static const struct bad table[] = {
 		"is endless in a run without end"},
 	{"endless storm in an endless run", NET "events:\n  - {at: 1ms, pause_storm: {host: h1}}\n",
 		5, "events", "pause storm of h1 is endless"},
+	{"timeouts the wrong way round",
+		"switches: [s]\nhosts:\n  h1:\n    nic: {recovery: selective-repeat,\n"
+		"      rto_low: 1ms}\nlinks: [[s, h1]]\n",
+		5, "hosts.h1.nic.rto_low", "is above rto_high at h1"},
+	{"timeouts the wrong way round by default",
+		NET "defaults: {nic: {recovery: selective-repeat, rto_high: 1us}}\n", 4,
+		"defaults.nic.rto_high", "is below rto_low at h1"},
+	{"a bitmap too large",
+		NET "defaults:\n  nic: {recovery: selective-repeat,\n    window: 65537}\n", 6,
+		"defaults.nic.window", "is 65537 packets at h1, expected at most 65536"},
+	{"ends that recover differently",
+		"switches: [s]\nhosts:\n  h1: {nic: {recovery: selective-repeat}}\n  h2:\n"
+		"links: [[s, h1], [s, h2]]\nworkloads:\n  f: {src: h1, dst: h2, bytes: 1B}\n",
+		7, "workloads.f",
+		"joins h1 with recovery selective-repeat and h2 with go-back-N, expected the same"},
 	// 4096 + 20 + 40 bytes of headers
 	{"packets that do not fit the link",
 		NET "workloads:\n  f: {src: h1, dst: h2, bytes: 1MB}\n"

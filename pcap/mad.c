@@ -45,8 +45,7 @@ static struct table table_of(uint16_t attr_id)
 	return (struct table){NULL, 0};
 }
 
-// ---- bits
-// ----------------------------------------------------------------------------------------
+// ---- bits -------------------------------------------------------------------------------------
 
 static uint64_t get_bits(const uint8_t *p, unsigned at, unsigned bits)
 {
@@ -99,8 +98,7 @@ static uint64_t member_get(const uint8_t *member, unsigned bytes)
 	return v;
 }
 
-// ---- messages
-// --------------------------------------------------------------------------------------
+// ---- messages ---------------------------------------------------------------------------------
 
 static uint8_t *body(struct cm_mad *mad)
 {
@@ -215,8 +213,7 @@ const char *cm_rej_text(uint16_t reason)
 	return "other reason";
 }
 
-// ---- rdma_cm
-// ---------------------------------------------------------------------------------------
+// ---- rdma_cm ----------------------------------------------------------------------------------
 
 #define IPV4_IN_GID 12 // where the four bytes are, in a GID and in the header's address fields
 

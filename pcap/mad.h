@@ -230,8 +230,7 @@ void cm_mad_init(struct cm_mad *mad, enum cm_attribute attr, uint64_t tid);
 // "ConnectRequest"; NULL for values not in the table.
 const char *cm_attribute_name(uint16_t attr_id);
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values -----------------------------------------------------------------------------------
 
 // Which message a REJ or MRA answers.
 enum cm_answered { CM_ANSWERS_REQ = 0, CM_ANSWERS_REP = 1, CM_ANSWERS_OTHER = 2 };
@@ -274,8 +273,7 @@ enum cm_sidr_status {
 	CM_SIDR_NO_QP = 3,
 };
 
-// ---- rdma_cm
-// ---------------------------------------------------------------------------------------
+// ---- rdma_cm ----------------------------------------------------------------------------------
 
 // Service IDs of rdma_cm (annex A11): a prefix, the protocol, the port.
 #define CMA_PS_TCP 0x0106

@@ -18,14 +18,7 @@
 // therefore carries not the triggering PSN alone but what is there of the last 64 up to it, or up
 // to the newest of all while that is news. That also heals the loss of some NAKs in a row.
 //
-// On the wire a SACK follows the AETH of an ACKNOWLEDGE, where the standard has nothing:
-//
-//	AETH      syndrome 0x60 | MSN
-//	          kind 0x53     | PSN of the packet that came early ("top")
-//	          bitmap, 64 bit: bit i (0 = lowest) says that PSN top - i is there
-//	ICRC      as usual, over all of it
-//
-// To one who does not know it, it is an acknowledge packet with 12 bytes of payload.
+// (On the wire the SACK follows the AETH, see pcap/roce.h.)
 //
 // Sender. `sacked` is a ring of bits over [una, una + window). Lost is a packet not in it when a
 // later one is: all below `high` (IRN: the first lost packet is that of the cumulative
@@ -57,7 +50,6 @@
 #include "models/sr.h"
 
 #include "models/rc_internal.h"
-#include "pcap/wire.h"
 
 #define WORD 64u
 
@@ -83,23 +75,6 @@ uint32_t sr_slots(uint32_t window)
 	while (n <= window)
 		n *= 2;
 	return n;
-}
-
-// ---- on the wire -----------------------------------------------------------------------------
-
-void sr_sack_put(uint8_t out[SR_SACK_BYTES], const struct sr_sack *s)
-{
-	put_be32(out, (uint32_t)SR_SACK_KIND << 24 | s->top);
-	put_be64(out + 4, s->bitmap);
-}
-
-bool sr_sack_get(const uint8_t *in, uint32_t bytes, struct sr_sack *out)
-{
-	if (bytes < SR_SACK_BYTES || in[0] != SR_SACK_KIND)
-		return false;
-	out->top = get_be24(in + 1);
-	out->bitmap = get_be64(in + 4);
-	return true;
 }
 
 // ---- receiver --------------------------------------------------------------------------------
@@ -187,7 +162,7 @@ bool sr_caught_up(struct sr_receiver *s, struct rc_responder *r)
 	return false;
 }
 
-bool sr_sack(struct sr_receiver *s, const struct rc_responder *r, struct sr_sack *out)
+bool sr_sack(struct sr_receiver *s, const struct rc_responder *r, struct roce_sack *out)
 {
 	bool news = s->newest != s->told || !holds(s, s->trigger);
 	uint32_t psn = news ? s->newest : s->trigger;
@@ -195,8 +170,8 @@ bool sr_sack(struct sr_receiver *s, const struct rc_responder *r, struct sr_sack
 	if (!s->selective || s->n_kept == 0 || psn_diff(psn, r->epsn) <= 0)
 		return false;
 	s->told = s->newest;
-	*out = (struct sr_sack){.top = psn};
-	for (unsigned i = 0; i < SR_SACK_SPAN && psn_diff(psn, r->epsn) > 0; i++) {
+	*out = (struct roce_sack){.top = psn};
+	for (unsigned i = 0; i < ROCE_SACK_SPAN && psn_diff(psn, r->epsn) > 0; i++) {
 		out->bitmap |= (uint64_t)holds(s, psn) << i;
 		psn = psn_add(psn, PSN_MASK); // the one before
 	}
@@ -229,14 +204,15 @@ static void sweep(struct sr_sender *s, const struct rc_requester *q)
 	s->swept = q->una;
 }
 
-static void note_sack(struct sr_sender *s, const struct rc_requester *q, const struct sr_sack *sack)
+static void note_sack(
+	struct sr_sender *s, const struct rc_requester *q, const struct roce_sack *sack)
 {
 	int32_t d = psn_diff(sack->top, psn_add(q->psn0, q->una));
 
 	if (d < 0 || q->una + (uint32_t)d >= q->max)
 		return;
 	uint64_t top = q->una + (uint32_t)d;
-	for (unsigned i = 0; i < SR_SACK_SPAN && i <= (uint32_t)d; i++)
+	for (unsigned i = 0; i < ROCE_SACK_SPAN && i <= (uint32_t)d; i++)
 		if (sack->bitmap >> i & 1)
 			set_bit(s->sacked, (uint32_t)(top - i) & s->mask);
 	if (top >= s->high)
@@ -332,7 +308,7 @@ static int settle(struct sr_sender *s, struct rc_requester *q, simtime_t now, bo
 }
 
 int sr_rx_ack(struct sr_sender *s, struct rc_requester *q, simtime_t now, uint32_t psn,
-	uint32_t aeth, const struct sr_sack *sack)
+	uint32_t aeth, const struct roce_sack *sack)
 {
 	bool nak = aeth >> 24 == AETH_NAK_PSN_SEQ;
 	int32_t d = psn_diff(psn, psn_add(q->psn0, q->una));

@@ -10,7 +10,7 @@
 //	result = rc_rx_request(r, packet)
 //	RC_RX_GAP:       sr_keep(s, r, packet)
 //	RC_RX_IN_ORDER:  if (s->n_kept) while (sr_next(s, r, &p)) rc_rx_request(r, &p);
-//sr_caught_up()
+// sr_caught_up()
 //
 // The sender's half (struct sr_sender) stands beside an rc_requester and makes it repeat single
 // packets: use sr_rx_ack(), sr_timeout(), sr_rnr_expired() in place of the rc_ functions, and call
@@ -23,23 +23,6 @@
 #include "models/rc.h"
 
 #define SR_WINDOW_MAX 65536 // packets
-
-// ---- on the wire -----------------------------------------------------------------------------
-
-// What of the packets after a gap has arrived, in a NAK for a PSN sequence error, right after the
-// AETH: 4 bytes kind and PSN, 8 bytes bitmap, big-endian. See models/sr.c.
-#define SR_SACK_BYTES 12
-#define SR_SACK_KIND  0x53
-#define SR_SACK_SPAN  64
-
-struct sr_sack {
-	uint32_t top;    // PSN of a packet that is there
-	uint64_t bitmap; // bit i: PSN top - i is there
-};
-
-void sr_sack_put(uint8_t out[SR_SACK_BYTES], const struct sr_sack *s);
-// False: not such an extension.
-bool sr_sack_get(const uint8_t *in, uint32_t bytes, struct sr_sack *out);
 
 // ---- receiver --------------------------------------------------------------------------------
 
@@ -80,7 +63,7 @@ bool sr_next(struct sr_receiver *s, const struct rc_responder *r, struct rc_pack
 // become unnecessary, or renews it for the next gap. True when a response is to be sent.
 bool sr_caught_up(struct sr_receiver *s, struct rc_responder *r);
 // What a NAK that is sent now says beyond its PSN. False: nothing.
-bool sr_sack(struct sr_receiver *s, const struct rc_responder *r, struct sr_sack *out);
+bool sr_sack(struct sr_receiver *s, const struct rc_responder *r, struct roce_sack *out);
 
 // ---- sender ----------------------------------------------------------------------------------
 
@@ -112,7 +95,7 @@ void sr_sender_init(
 
 // An ACKNOWLEDGE packet came in, as rc_rx_ack(); `sack` is NULL without one.
 int sr_rx_ack(struct sr_sender *s, struct rc_requester *q, simtime_t now, uint32_t psn,
-	uint32_t aeth, const struct sr_sack *sack);
+	uint32_t aeth, const struct roce_sack *sack);
 // A packet was sent again: rc_tx_next() gave it with `again`.
 void sr_sent(struct sr_sender *s, struct rc_requester *q);
 // As rc_timeout(). RC_ACK_STALE also when it turns out that the longer timeout applies.

@@ -107,3 +107,18 @@ const struct roce_opcode roce_opcodes[256] = {
 	SEND_INVALIDATES(XRC, HAS(XRCETH)),
 };
 #pragma GCC diagnostic pop
+
+void roce_sack_put(uint8_t out[ROCE_SACK_BYTES], const struct roce_sack *s)
+{
+	put_be32(out, (uint32_t)ROCE_SACK_KIND << 24 | s->top);
+	put_be64(out + 4, s->bitmap);
+}
+
+bool roce_sack_get(const uint8_t *in, uint32_t bytes, struct roce_sack *out)
+{
+	if (bytes != ROCE_SACK_BYTES || in[0] != ROCE_SACK_KIND)
+		return false;
+	out->top = get_be24(in + 1);
+	out->bitmap = get_be64(in + 4);
+	return true;
+}

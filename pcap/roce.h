@@ -95,6 +95,30 @@ static inline unsigned roce_header_bytes(uint8_t opcode)
 #define AETH_NAK_REM_OP      0x63
 #define AETH_NAK_INVALID_RD  0x64
 
+// ---- SACK ------------------------------------------------------------------------------------
+
+// Ours: what of the packets after a gap has arrived, in a NAK for a PSN sequence error of a NIC
+// with selective repeat (models/sr.h). It follows the AETH, where the standard has nothing:
+//
+//	AETH      syndrome 0x60 | MSN
+//	          kind 0x53     | PSN of a packet that is there ("top")
+//	          bitmap, 64 bit: bit i (0 = lowest) says that PSN top - i is there
+//	ICRC      as usual, over all of it
+//
+// To one who does not know it, it is an acknowledge packet with 12 bytes of payload.
+#define ROCE_SACK_BYTES 12
+#define ROCE_SACK_KIND  0x53
+#define ROCE_SACK_SPAN  64
+
+struct roce_sack {
+	uint32_t top;
+	uint64_t bitmap;
+};
+
+void roce_sack_put(uint8_t out[ROCE_SACK_BYTES], const struct roce_sack *s);
+// From the bytes behind an AETH up to the ICRC. False: not a SACK.
+bool roce_sack_get(const uint8_t *in, uint32_t bytes, struct roce_sack *out);
+
 // UDP source port of a connection: entropy for ECMP. As rdma_calc_flow_label() and
 // rdma_flow_label_to_udp_sport() of Linux's ib_verbs.h.
 static inline uint16_t roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn)

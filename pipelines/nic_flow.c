@@ -116,7 +116,7 @@ static void make_shapes(struct nic_qp *qp, const struct qp_way *w)
 			place & RC_LAST ? last : full);
 	qp->psn_off = make_shape(&qp->shape[NIC_SHAPE_ACK], w, ROCE_ACK, AETH_BYTES, 0);
 	if (qp->rec != NULL)
-		make_shape(&qp->rec->sack, w, ROCE_ACK, AETH_BYTES + SR_SACK_BYTES, 0);
+		make_shape(&qp->rec->sack, w, ROCE_ACK, AETH_BYTES + ROCE_SACK_BYTES, 0);
 }
 
 static int make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,

@@ -68,16 +68,16 @@ void nic_recovery_free(struct nic_qp *qp)
 
 // The SACK behind the AETH of a frame, if there is one: as far as UDP's length says, and as the
 // bytes are there.
-static bool find_sack(const struct frame *f, const uint8_t *bth, struct sr_sack *out)
+static bool find_sack(const struct frame *f, const uint8_t *bth, struct roce_sack *out)
 {
 	const uint8_t *sack = bth + BTH_BYTES + AETH_BYTES;
 	size_t at = (size_t)(sack - frame_data(f));
 	uint32_t udp = get_be16(bth - UDP_HEADER_BYTES + 4);
 	uint32_t before = UDP_HEADER_BYTES + BTH_BYTES + AETH_BYTES + ICRC_BYTES;
 
-	if (udp < before + SR_SACK_BYTES || at + SR_SACK_BYTES > f->head_len)
+	if (udp < before + ROCE_SACK_BYTES || at + ROCE_SACK_BYTES > f->head_len)
 		return false;
-	return sr_sack_get(sack, udp - before, out);
+	return roce_sack_get(sack, udp - before, out);
 }
 
 int nic_recovery_ack(
@@ -85,7 +85,7 @@ int nic_recovery_ack(
 {
 	simtime_t now = nic->node.now;
 	uint32_t aeth = get_be32(bth + BTH_BYTES);
-	struct sr_sack sack;
+	struct roce_sack sack;
 
 	if (!qp->rec->selective)
 		return rc_rx_ack(&qp->req, now, psn, aeth);
@@ -123,12 +123,12 @@ int nic_recovery_early(struct nic *nic, struct nic_qp *qp, const struct rc_packe
 
 uint8_t *nic_recovery_sack(struct nic_qp *qp, struct frame *f, const struct rc_ack *a)
 {
-	struct sr_sack sack;
+	struct roce_sack sack;
 
 	if (qp->rec == NULL || a->syndrome != AETH_NAK_PSN_SEQ ||
 		!sr_sack(&qp->rec->rx, &qp->resp, &sack))
 		return nic_put_shape(qp, &qp->shape[NIC_SHAPE_ACK], f, a->psn);
 	uint8_t *aeth = nic_put_shape(qp, &qp->rec->sack, f, a->psn);
-	sr_sack_put(aeth + AETH_BYTES, &sack);
+	roce_sack_put(aeth + AETH_BYTES, &sack);
 	return aeth;
 }

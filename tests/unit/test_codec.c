@@ -474,6 +474,25 @@ static void noise_is_never_read_past_its_end(void **state)
 	assert_true(ok > 1000); // most payload and address changes do no harm
 }
 
+static void a_sack_is_written_and_read_as_documented(void **state)
+{
+	static const uint8_t wire[] = {
+		0x53, 0xab, 0xcd, 0xef, 0x80, 0, 0, 0, 0, 0, 0x12, 0x05, 0, 0, 0, 0};
+	struct roce_sack sack = {.top = 0xabcdef, .bitmap = UINT64_C(0x8000000000001205)}, back;
+	uint8_t out[ROCE_SACK_BYTES], other[ROCE_SACK_BYTES];
+
+	roce_sack_put(out, &sack);
+	assert_memory_equal(out, wire, sizeof(out));
+	assert_true(roce_sack_get(wire, ROCE_SACK_BYTES, &back));
+	assert_int_equal(back.top, sack.top);
+	assert_int_equal(back.bitmap, sack.bitmap);
+	assert_false(roce_sack_get(wire, ROCE_SACK_BYTES - 1, &back));
+	assert_false(roce_sack_get(wire, ROCE_SACK_BYTES + 4, &back));
+	memcpy(other, wire, sizeof(other));
+	other[0] = 0;
+	assert_false(roce_sack_get(other, sizeof(other), &back));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,6 +514,7 @@ int main(void)
 		cmocka_unit_test(udp_source_port_follows_the_queue_pairs),
 		cmocka_unit_test(every_captured_frame_parses),
 		cmocka_unit_test(noise_is_never_read_past_its_end),
+		cmocka_unit_test(a_sack_is_written_and_read_as_documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

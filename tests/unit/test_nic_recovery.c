@@ -22,7 +22,7 @@
 static unsigned lose, hold, hold_for;
 static bool as_foreign; // NAKs reach the sender as frames from outside
 static unsigned n_data, n_naks;
-static struct sr_sack first_sack;
+static struct roce_sack first_sack;
 static uint32_t first_nak_psn;
 static bool sacks_valid;
 
@@ -32,10 +32,10 @@ static void nak_seen(struct frame *f)
 	uint8_t bytes[256];
 	unsigned n = frame_materialise(f, bytes, sizeof(bytes));
 	struct pkt p;
-	struct sr_sack sack = {0};
+	struct roce_sack sack = {0};
 
 	sacks_valid &= pkt_parse(bytes, n, &p) == PKT_OK && pkt_icrc_valid(&p) &&
-		       sr_sack_get(bytes + p.payload_off, p.payload_len, &sack);
+		       roce_sack_get(bytes + p.payload_off, p.payload_len, &sack);
 	if (n_naks++ == 0) {
 		first_sack = sack;
 		first_nak_psn = p.psn;

@@ -37,7 +37,7 @@ struct in_flight {
 	struct rc_packet req;
 	uint64_t pos; // of the request's payload in the stream of all work requests
 	struct rc_ack ack;
-	uint8_t sack[SR_SACK_BYTES];
+	uint8_t sack[ROCE_SACK_BYTES];
 	bool has_sack;
 };
 
@@ -177,7 +177,7 @@ static void setup(struct world *w, uint64_t seed)
 	w->kind = (enum kind)rng_below(g, KINDS);
 	setup_channel(w);
 	w->cfg.payload = (uint16_t)(1 + rng_below(g, 100));
-	w->cfg.window = 1 + rng_below(g, w->kind == THRIFTY ? SR_SACK_SPAN : WINDOW - 1);
+	w->cfg.window = 1 + rng_below(g, w->kind == THRIFTY ? ROCE_SACK_SPAN : WINDOW - 1);
 	w->cfg.ack_every = w->kind == THRIFTY ? 1 : 1 + rng_below(g, 20);
 	w->cfg.retry_cnt = w->kind == THRIFTY ? 7 : (uint8_t)rng_below(g, 8);
 	w->cfg.rnr_retry = RC_RNR_INFINITE;
@@ -252,11 +252,11 @@ static void at_receiver(struct world *w)
 static void respond(struct world *w)
 {
 	struct in_flight p = {0};
-	struct sr_sack sack;
+	struct roce_sack sack;
 
 	p.has_sack = w->r.nak == AETH_NAK_PSN_SEQ && sr_sack(&w->rx, &w->r, &sack);
 	if (p.has_sack)
-		sr_sack_put(p.sack, &sack);
+		roce_sack_put(p.sack, &sack);
 	rc_tx_ack(&w->r, &p.ack);
 	w->naks += p.ack.syndrome == AETH_NAK_PSN_SEQ;
 	put(w, &w->back, &p);
@@ -277,13 +277,13 @@ static void at_sender(struct world *w)
 {
 	struct in_flight p = take(w, &w->back);
 	uint32_t aeth = RC_AETH(p.ack.syndrome, p.ack.msn);
-	struct sr_sack sack;
+	struct roce_sack sack;
 
 	if (!selective(w)) {
 		after_retry(w, rc_rx_ack(&w->q, w->now, p.ack.psn, aeth));
 		return;
 	}
-	assert_true(!p.has_sack || sr_sack_get(p.sack, sizeof(p.sack), &sack));
+	assert_true(!p.has_sack || roce_sack_get(p.sack, sizeof(p.sack), &sack));
 	after_retry(
 		w, sr_rx_ack(&w->tx, &w->q, w->now, p.ack.psn, aeth, p.has_sack ? &sack : NULL));
 }

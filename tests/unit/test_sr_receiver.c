@@ -128,7 +128,7 @@ static void the_next_gap_is_reported_when_one_closes(void **state)
 static void sack_tells_the_newest_first_and_then_what_came_last(void **state)
 {
 	struct receiver t;
-	struct sr_sack sack;
+	struct roce_sack sack;
 
 	receiver_up(&t, 100, 0, true);
 	assert_false(sr_sack(&t.s, &t.r, &sack));
@@ -182,24 +182,6 @@ static void slots_hold_the_window_and_the_expected_packet(void **state)
 	assert_int_equal(sr_slots(SR_WINDOW_MAX), 2 * SR_WINDOW_MAX);
 }
 
-static void sack_on_the_wire(void **state)
-{
-	static const uint8_t wire[] = {
-		0x53, 0xab, 0xcd, 0xef, 0x80, 0, 0, 0, 0, 0, 0x12, 0x05, 0, 0, 0, 0};
-	struct sr_sack sack = {.top = 0xabcdef, .bitmap = UINT64_C(0x8000000000001205)}, back;
-	uint8_t out[SR_SACK_BYTES], other[SR_SACK_BYTES];
-
-	sr_sack_put(out, &sack);
-	assert_memory_equal(out, wire, sizeof(out));
-	assert_true(sr_sack_get(wire, SR_SACK_BYTES, &back));
-	assert_int_equal(back.top, sack.top);
-	assert_int_equal(back.bitmap, sack.bitmap);
-	assert_false(sr_sack_get(wire, SR_SACK_BYTES - 1, &back));
-	memcpy(other, wire, sizeof(other));
-	other[0] = 0;
-	assert_false(sr_sack_get(other, sizeof(other), &back));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,7 +194,6 @@ int main(void)
 		cmocka_unit_test(what_is_too_far_ahead_is_dropped),
 		cmocka_unit_test(a_packet_passed_over_is_not_taken_for_another),
 		cmocka_unit_test(slots_hold_the_window_and_the_expected_packet),
-		cmocka_unit_test(sack_on_the_wire),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

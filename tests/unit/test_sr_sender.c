@@ -68,7 +68,7 @@ static int ack(struct sender *t, uint32_t psn)
 
 static int nak(struct sender *t, uint32_t psn, uint32_t top, uint64_t bitmap)
 {
-	struct sr_sack sack = {.top = top, .bitmap = bitmap};
+	struct roce_sack sack = {.top = top, .bitmap = bitmap};
 
 	return sr_rx_ack(&t->s, &t->q, t->now, psn, RC_AETH(AETH_NAK_PSN_SEQ, 0), &sack);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// Random flows both ways between two built-in NICs over a path that loses: each ends complete, or
-// with its retries used up; every frame is accounted for. A failure prints its seed; NIC_SEED=n
-// repeats one.
+// Random flows both ways between two built-in NICs of any loss recovery over a path that loses and
+// reorders: each ends complete, or with its retries used up; every frame is accounted for. A
+// failure prints its seed; NIC_SEED=n repeats one.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,27 +24,51 @@ static void end(struct rig *r)
 }
 
 static struct rng chance;
-static uint32_t loss_per_1024;
+static uint32_t loss_per_1024, holds_per_1024;
+static enum rig_side held_from;
 
-static bool random_loss(struct rig *r, enum rig_side from, struct frame *f)
+// Now and then one frame waits until some others have passed.
+static bool random_path(struct rig *r, enum rig_side from, struct frame *f)
 {
-	return rng_below(&chance, 1024) >= loss_per_1024;
+	if (r->held != NULL && rng_below(&chance, 8) == 0)
+		rig_release(r, held_from == RIG_A ? RIG_B : RIG_A);
+	if (rng_below(&chance, 1024) < loss_per_1024)
+		return false;
+	if (r->held == NULL && rng_below(&chance, 1024) < holds_per_1024) {
+		r->held = f;
+		held_from = from;
+		return false;
+	}
+	return true;
 }
 
-static void random_loss_run(uint64_t seed)
+static struct nic_config random_config(uint64_t seed)
 {
 	struct nic_config cfg = nic_config_default();
-	chance = rng_stream(seed, 1);
+
 	cfg.seed = seed;
 	cfg.timeout = 1; // 8.192 us
 	cfg.retry_cnt = 7;
 	cfg.ack_every = 1 + rng_below(&chance, 20);
 	cfg.window = 1 + rng_below(&chance, 200);
+	cfg.recovery = rng_below(&chance, 2) ? NIC_SELECTIVE_REPEAT : NIC_GO_BACK_N;
+	cfg.ooo = rng_below(&chance, 2) * rng_below(&chance, 40);
+	cfg.bdp_cap = rng_below(&chance, 2) * rng_below(&chance, 100000);
+	cfg.rto_low = 5 * SIM_US;
+	cfg.rto_high = cfg.rto_low + rng_below(&chance, 10) * SIM_US;
+	return cfg;
+}
+
+static void random_loss_run(uint64_t seed)
+{
+	chance = rng_stream(seed, 1);
+	struct nic_config cfg = random_config(seed);
 	struct rig *r = rig_new(&cfg, true);
 	struct nic_flow_config flow[4];
 
-	r->on_frame = random_loss;
+	r->on_frame = random_path;
 	loss_per_1024 = rng_below(&chance, 150);
+	holds_per_1024 = rng_below(&chance, 2) * rng_below(&chance, 300);
 	for (uint32_t i = 0; i < 4; i++) { // two each way
 		flow[i] = rig_flow(i, 1 + rng_below(&chance, 20000));
 		flow[i].op = rng_below(&chance, 2) ? WR_SEND : WR_WRITE;
@@ -67,10 +91,12 @@ static void random_loss_run(uint64_t seed)
 			assert_int_equal(res.status, WC_RETRY_EXC_ERR);
 	}
 	assert_int_equal(nic_open_flows(r->nic[0]) + nic_open_flows(r->nic[1]), 0);
+	if (r->held != NULL)
+		node_drop(&r->tap, held_from == RIG_A ? 0 : 1, r->held, DROP_LANE_ERROR);
 	end(r);
 }
 
-static void flows_survive_random_loss(void **state)
+static void flows_survive_loss_and_reordering(void **state)
 {
 	const char *env = getenv("NIC_SEED");
 
@@ -78,7 +104,7 @@ static void flows_survive_random_loss(void **state)
 		random_loss_run(strtoull(env, NULL, 0));
 		return;
 	}
-	for (uint64_t seed = 1; seed <= 200; seed++) {
+	for (uint64_t seed = 1; seed <= 400; seed++) {
 		current_seed = seed;
 		random_loss_run(seed);
 	}
@@ -87,7 +113,7 @@ static void flows_survive_random_loss(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flows_survive_random_loss),
+		cmocka_unit_test(flows_survive_loss_and_reordering),
 	};
 	int failures = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -15,6 +15,9 @@
 // (depart); on an idle port that is the same instant, so such a frame is only held against the
 // thresholds (mmu_pass) and never charged.
 //
+// The route's port is chosen by flow, or as load_balancing says (models/load_balance.h): among
+// equals only, and without regard to their queues.
+//
 // PFC frames go out before anything else but never cut a frame in two: they leave at the next
 // depart. A paused priority stops its queue at the next pick; the frame in transmission is
 // finished.

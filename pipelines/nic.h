@@ -134,28 +134,29 @@ uint32_t nic_open_flows(const struct node *src);
 int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t duration);
 
 // Names and meanings of mlx5's hw_counters.
-#define NIC_COUNTERS(X)                                                        \
-	X(rx_write_requests, "RDMA WRITE messages received")                   \
-	X(out_of_sequence, "request packets that came after a gap")            \
-	X(out_of_order_kept, "of these, packets kept for their turn")          \
-	X(duplicate_request, "request packets received again")                 \
-	X(packet_seq_err, "NAKs for a PSN sequence error received")            \
-	X(local_ack_timeout_err, "acknowledgements that did not come in time") \
-	X(req_transport_retries_exceeded, "QPs that ran out of retries")       \
-	X(rnr_nak_retry_err, "RNR NAKs received")                              \
-	X(req_rnr_retries_exceeded, "QPs that ran out of RNR retries")         \
-	X(req_remote_invalid_request, "NAKs for an invalid request received")  \
-	X(resp_invalid_request, "request packets out of message order")        \
-	X(req_cqe_error, "work requests completed with an error")              \
-	X(np_ecn_marked_roce_packets, "RoCE packets received with CE")         \
-	X(rx_icrc_encapsulated, "RoCE packets received with a wrong ICRC")     \
-	X(rdma_tx_packets, "RoCE packets sent")                                \
-	X(rdma_rx_packets, "RoCE packets received")                            \
-	X(rdma_tx_bytes, "payload bytes sent")                                 \
-	X(rdma_rx_bytes, "payload bytes received, repetitions included")       \
-	X(retransmitted_packets, "request packets sent again")                 \
-	X(acks_sent, "acknowledgements sent")                                  \
-	X(naks_sent, "NAKs sent")                                              \
+#define NIC_COUNTERS(X)                                                         \
+	X(rx_write_requests, "RDMA WRITE messages received")                    \
+	X(out_of_sequence, "request packets that came after a gap")             \
+	X(out_of_order_kept, "of these, packets kept for their turn")           \
+	X(out_of_order_distance, "PSNs by which one of them was early at most") \
+	X(duplicate_request, "request packets received again")                  \
+	X(packet_seq_err, "NAKs for a PSN sequence error received")             \
+	X(local_ack_timeout_err, "acknowledgements that did not come in time")  \
+	X(req_transport_retries_exceeded, "QPs that ran out of retries")        \
+	X(rnr_nak_retry_err, "RNR NAKs received")                               \
+	X(req_rnr_retries_exceeded, "QPs that ran out of RNR retries")          \
+	X(req_remote_invalid_request, "NAKs for an invalid request received")   \
+	X(resp_invalid_request, "request packets out of message order")         \
+	X(req_cqe_error, "work requests completed with an error")               \
+	X(np_ecn_marked_roce_packets, "RoCE packets received with CE")          \
+	X(rx_icrc_encapsulated, "RoCE packets received with a wrong ICRC")      \
+	X(rdma_tx_packets, "RoCE packets sent")                                 \
+	X(rdma_rx_packets, "RoCE packets received")                             \
+	X(rdma_tx_bytes, "payload bytes sent")                                  \
+	X(rdma_rx_bytes, "payload bytes received, repetitions included")        \
+	X(retransmitted_packets, "request packets sent again")                  \
+	X(acks_sent, "acknowledgements sent")                                   \
+	X(naks_sent, "NAKs sent")                                               \
 	X(pool_waits, "times sending waited for a free frame")
 
 struct nic_counters {

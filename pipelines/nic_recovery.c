@@ -113,12 +113,22 @@ void nic_recovery_rnr_expired(struct nic_qp *qp, simtime_t now)
 
 int nic_recovery_early(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p)
 {
+	uint64_t ahead = (uint64_t)psn_diff(p->psn, qp->resp.epsn);
 	int verdict = sr_keep(&qp->rec->rx, &qp->resp, p);
+	int respond = verdict & SR_RESPOND ? RC_RX_RESPOND : 0;
 
-	nic->ctr.out_of_order_kept += (verdict & SR_VERDICT) == SR_KEPT;
-	return (verdict & SR_VERDICT) == SR_DUPLICATE
-		       ? RC_RX_DUPLICATE | (verdict & SR_RESPOND ? RC_RX_RESPOND : 0)
-		       : RC_RX_GAP | (verdict & SR_RESPOND ? RC_RX_RESPOND : 0);
+	switch ((enum sr_verdict)(verdict & SR_VERDICT)) {
+	case SR_DUPLICATE:
+		return RC_RX_DUPLICATE | respond;
+	case SR_KEPT:
+		nic->ctr.out_of_order_kept++;
+		if (ahead > nic->ctr.out_of_order_distance)
+			nic->ctr.out_of_order_distance = ahead;
+		break;
+	default:
+		break;
+	}
+	return RC_RX_GAP | respond;
 }
 
 uint8_t *nic_recovery_sack(struct nic_qp *qp, struct frame *f, const struct rc_ack *a)

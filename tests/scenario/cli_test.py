@@ -153,6 +153,23 @@ class Cli(unittest.TestCase):
         self.assertEqual(p.returncode, 0, p.stderr)
         self.assertIn("sw1", p.stdout)
 
+    def test_check_tells_load_balancing_and_loss_recovery(self):
+        text = SHORT + """\
+defaults:
+  switch: {load_balancing: flowlet, flowlet_gap: 20us}
+  nic: {recovery: selective-repeat, ooo: 8, bdp_cap: 64KB, rto_low: 30us, rto_high: 90us}
+"""
+        p = harness.fabemu(EXE, "check", self.scenario(text))
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn("load balancing flowlet gap 20us", p.stdout)
+        self.assertIn("selective-repeat rto 30us..90us bdp cap 64KB ooo 8", p.stdout)
+        p = harness.fabemu(EXE, "check", "--json", self.scenario(text))
+        nic = json.loads(p.stdout)["hosts"][0]["nic"]
+        self.assertEqual(nic["recovery"], "selective-repeat")
+        self.assertEqual((nic["ooo"], nic["bdp_cap"]), (8, 64000))
+        self.assertEqual((nic["rto_low_ps"], nic["rto_high_ps"]), (30000000, 90000000))
+        self.assertEqual(json.loads(p.stdout)["switches"][0]["flowlet_gap_ps"], 20000000)
+
     # ---- signals and full disks
 
     def interrupt(self, sig):

@@ -197,6 +197,7 @@ static void tolerance_keeps_what_overtakes(void **state)
 	rig_run(r, 10 * SIM_MS);
 	nic_counter_by_name(r->nic[1], "out_of_order_kept", &kept);
 	assert_int_equal(kept, 4);
+	assert_int_equal(nic_counters(r->nic[1])->out_of_order_distance, 4);
 	assert_int_equal(nic_counters(r->nic[1])->out_of_sequence, 4);
 	struct nic_flow_result res = finish(r);
 	assert_int_equal(res.naks, 0);

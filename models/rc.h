@@ -142,8 +142,8 @@ static_assert(sizeof(struct rc_requester) <= 320, "five cache lines");
 // A packet to send.
 struct rc_request {
 	const struct rc_wr *wr; // rkey, immediate, operands
-	uint64_t pos;         // byte position in the work request of the payload, or of the data a
-			      // READ asks for; local address = wr->local + pos
+	uint64_t pos; // byte position in the work request of the payload, or of the data a
+		      // READ asks for; local address = wr->local + pos
 	uint64_t remote_addr; // RETH, AtomicETH; valid with RC_FIRST and WRITE, READ, atomics. Of a
 			      // READ repeated from its middle that of the rest
 	uint32_t psn;

@@ -48,6 +48,26 @@ uint8_t rc_give_credits(const struct rc_responder *r)
 	return AETH_ACK | rc_credit_code(rc_rq_count(r->rq) + taken);
 }
 
+static struct rc_resource *first_waiting(struct rc_responder *r)
+{
+	struct rc_resource *res = &r->resources[r->oldest];
+
+	while (res->next == res->until) {
+		r->oldest = (uint8_t)((r->oldest + 1) % r->n_resources);
+		res = &r->resources[r->oldest];
+	}
+	return res;
+}
+
+void rc_ack_before_answers(struct rc_responder *r, struct rc_ack *out)
+{
+	const struct rc_resource *res = first_waiting(r);
+
+	out->psn = psn_add(res->psn, (uint64_t)res->next + PSN_MASK);
+	out->msn = psn_add(res->msn, PSN_MASK);
+	out->syndrome = rc_give_credits(r);
+}
+
 static void read_response(
 	const struct rc_responder *r, struct rc_resource *res, struct rc_response *out)
 {
@@ -77,11 +97,7 @@ void rc_tx_response(struct rc_responder *r, struct rc_response *out)
 		return;
 	}
 
-	struct rc_resource *res = &r->resources[r->oldest];
-	while (res->next == res->until) {
-		r->oldest = (uint8_t)((r->oldest + 1) % r->n_resources);
-		res = &r->resources[r->oldest];
-	}
+	struct rc_resource *res = first_waiting(r);
 	*out = (struct rc_response){
 		.msn = res->msn, .rkey = res->rkey, .syndrome = rc_give_credits(r)};
 	if (res->op == WR_READ) {

@@ -233,11 +233,18 @@ struct rc_ack {
 };
 
 uint8_t rc_give_credits(const struct rc_responder *r);
+// Makes `out` an ACK of what is before the answers that wait.
+void rc_ack_before_answers(struct rc_responder *r, struct rc_ack *out);
 
 // The ACK or NAK to send now, if rc_resp_pending() says so. Cumulative: it may be asked for later
-// than RC_RX_RESPOND said and then stands for all responses due until now.
+// than RC_RX_RESPOND said and then stands for all responses due until now. Asked for while answers
+// wait it acknowledges what is before them, and what was due stays due.
 static inline void rc_tx_ack(struct rc_responder *r, struct rc_ack *out)
 {
+	if (__builtin_expect(r->sending != 0, 0)) {
+		rc_ack_before_answers(r, out);
+		return;
+	}
 	out->msn = r->msn;
 	out->psn = r->epsn;
 	out->syndrome = r->nak;

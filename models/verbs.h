@@ -53,6 +53,11 @@ enum wr_op {
 };
 
 const char *wr_op_name(enum wr_op op); // as IBV_WR_* without the prefix
+const char *wr_op_word(enum wr_op op); // the id: "WRITE", as scenarios have it
+
+enum qp_transport { QP_RC, QP_UC, QP_UD };
+
+const char *qp_transport_name(enum qp_transport t); // "RC"
 
 // READ and the atomics: answered by a response of their own, limited in number.
 static inline bool wr_is_rd_atomic(enum wr_op op)

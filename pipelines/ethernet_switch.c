@@ -53,6 +53,20 @@ static inline void stage_classify(const struct qos_map *m, struct port_counters 
 		c->ce_seen[tc]++;
 }
 
+// RoCE v1 is not IP to a switch: its class is that of its tag, and it is never ECN-capable.
+static __attribute__((noinline)) void classify_tag(
+	const struct qos_map *m, struct port_counters *c, struct frame *f)
+{
+	uint8_t tc = f->flags & FRAME_F_TAGGED ? m->pcp_to_tc[frame_data(f)[ETH_HEADER_BYTES] >> 5]
+					       : m->default_tc;
+
+	if (tc != f->tc)
+		port_reclassify(c, f, tc);
+	f->tc = tc;
+	f->pg = m->tc_to_pg[tc];
+	f->queue = m->tc_to_queue[tc];
+}
+
 // Output port of the frame and its index, or NULL: dropped and gone.
 static inline struct switch_port *stage_route(
 	struct ethernet_switch *s, unsigned port, struct frame *f, unsigned *index)
@@ -67,7 +81,7 @@ static inline struct switch_port *stage_route(
 		switch_drop_unroutable(s, port, f);
 		return NULL;
 	}
-	if (unlikely(ttl <= 1)) {
+	if (unlikely(ttl <= 1) && f->kind != FRAME_ROCE1) {
 		node_drop(&s->node, port, f, DROP_TTL_EXPIRED);
 		return NULL;
 	}
@@ -80,16 +94,18 @@ static inline struct switch_port *stage_route(
 	return p;
 }
 
-// TTL and MACs of the next hop.
+// TTL and MACs of the next hop; RoCE v1 keeps its own.
 static inline void stage_rewrite(const struct switch_port *out, struct frame *f)
 {
 	uint8_t *eth = frame_data(f);
 
-	memcpy(eth, out->macs, sizeof(out->macs));
-	if (likely(!(f->flags & FRAME_F_IPV6)))
+	if (likely(!(f->flags & FRAME_F_IPV6))) {
+		memcpy(eth, out->macs, sizeof(out->macs));
 		ipv4_decrement_ttl(eth + f->l3_off);
-	else
+	} else if (f->kind != FRAME_ROCE1) {
+		memcpy(eth, out->macs, sizeof(out->macs));
 		ipv6_decrement_hops(eth + f->l3_off);
+	}
 }
 
 enum wred_action { WRED_PASS, WRED_MARK, WRED_DROP };
@@ -97,7 +113,7 @@ enum wred_action { WRED_PASS, WRED_MARK, WRED_DROP };
 static enum wred_action stage_wred(struct ethernet_switch *s, const struct wred *w, uint32_t bytes,
 	const struct frame *f, bool droppable)
 {
-	uint8_t ecn = ip_ecn(frame_data(f) + f->l3_off);
+	uint8_t ecn = f->kind == FRAME_ROCE1 ? ECN_NOT_ECT : ip_ecn(frame_data(f) + f->l3_off);
 
 	if (ecn == ECN_CE || (ecn == ECN_NOT_ECT && !(w->drop_not_ect && droppable)))
 		return WRED_PASS;
@@ -194,22 +210,30 @@ static inline bool port_is_free(
 	       node_lane_idle(&s->node, w->out);
 }
 
+static void other_kind(struct ethernet_switch *s, unsigned port, struct frame *f)
+{
+	if (f->kind == FRAME_CONTROL)
+		switch_control(s, port, f);
+	else
+		switch_local(s, port, f);
+}
+
 static void switch_arrive(struct node *n, unsigned port, struct frame *f)
 {
 	struct ethernet_switch *s = switch_of(n);
 
 	if (unlikely(!(f->flags & FRAME_F_PARSED)) && !switch_parse(s, port, f))
 		return;
-	if (unlikely(f->kind != FRAME_IP)) {
-		if (f->kind == FRAME_CONTROL)
-			switch_control(s, port, f);
-		else
-			switch_local(s, port, f);
-		return;
-	}
 	struct switch_port *from = &s->port[port];
 	struct way w = {.in = port};
-	stage_classify(from->qos, n->ports[port].ctr, f);
+	if (likely(f->kind == FRAME_IP)) {
+		stage_classify(from->qos, n->ports[port].ctr, f);
+	} else if (f->kind == FRAME_ROCE1) {
+		classify_tag(from->qos, n->ports[port].ctr, f);
+	} else {
+		other_kind(s, port, f);
+		return;
+	}
 	w.to = stage_route(s, port, f, &w.out);
 	if (unlikely(w.to == NULL))
 		return;

@@ -24,6 +24,31 @@ static void fill(const struct ethernet_switch *s, struct frame *f, const struct 
 				    : endpoint_find_ipv4(s->endpoints, p->data + p->dst_off);
 }
 
+// RoCE v1 is switched, not routed: to whom the GID it is for belongs (IBTA annex A16). A GID that
+// is an IPv4-mapped address is that IPv4 address's.
+static bool parse_roce1(
+	struct ethernet_switch *s, unsigned port, struct frame *f, const struct pkt *p)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+	const uint8_t *gid = p->data + p->dst_off;
+
+	if (multicast_mac(p->data)) {
+		node_drop(&s->node, port, f, DROP_NOT_ROUTABLE);
+		return false;
+	}
+	f->kind = FRAME_ROCE1;
+	f->flags |= FRAME_F_PARSED | FRAME_F_IPV6 | FRAME_F_ROCE;
+	f->flags |= p->n_tags ? FRAME_F_TAGGED : 0;
+	f->l3_off = (uint8_t)p->l3_off;
+	f->l4_off = (uint8_t)(p->bth_off - UDP_HEADER_BYTES);
+	f->opcode = p->opcode;
+	f->flow_hash = pkt_flow_hash(p);
+	f->dst = memcmp(gid, mapped, sizeof(mapped)) == 0
+			 ? endpoint_find_ipv4(s->endpoints, gid + sizeof(mapped))
+			 : endpoint_find_ipv6(s->endpoints, gid);
+	return true;
+}
+
 bool switch_parse(struct ethernet_switch *s, unsigned port, struct frame *f)
 {
 	struct pkt p;
@@ -42,9 +67,8 @@ bool switch_parse(struct ethernet_switch *s, unsigned port, struct frame *f)
 	case PKT_ARP:
 		f->kind = FRAME_LOCAL;
 		return true;
-	case PKT_ROCE1: // not IP, so nothing a router could route
-		node_drop(&s->node, port, f, DROP_NOT_ROUTABLE);
-		return false;
+	case PKT_ROCE1:
+		return parse_roce1(s, port, f, &p);
 	default:
 		break;
 	}

@@ -22,6 +22,8 @@ struct nic_config nic_config_default(void)
 		.retry_cnt = NIC_DEFAULT_RETRY,
 		.rnr_retry = RC_RNR_INFINITE,
 		.ecn_capable = true,
+		.max_rd_atomic = NIC_DEFAULT_RD_ATOMIC,
+		.min_rnr_timer = NIC_DEFAULT_RNR_TIMER,
 		.rto_low = NIC_DEFAULT_RTO_LOW,
 		.rto_high = NIC_DEFAULT_RTO_HIGH,
 		.log_cap = 1024,
@@ -31,10 +33,13 @@ struct nic_config nic_config_default(void)
 static void timed_out(struct nic *nic, struct nic_qp *qp)
 {
 	struct node *n = &nic->node;
+	struct rc_adaptive before = qp->req.adaptive;
 	int result = nic_recovery_timeout(qp, n->now);
 
 	if (result == RC_ACK_STALE)
 		return;
+	nic->ctr.roce_adp_retrans += qp->req.adaptive.retrans - before.retrans;
+	nic->ctr.roce_adp_retrans_to += qp->req.adaptive.reached - before.reached;
 	qp->timeouts++;
 	nic->ctr.local_ack_timeout_err++;
 	if (result & RC_ACK_ERROR) {
@@ -152,7 +157,35 @@ static void nic_drain(struct node *n)
 	for (uint32_t i = 0; i < nic->n_qps; i++) {
 		nic->qps[i].ready = NIC_IDLE;
 		nic->qps[i].ack_queued = false;
+		nic->qps[i].answers = false;
 	}
+}
+
+// READs and atomics: what came in order is what is acknowledged.
+static bool check_answers(const struct nic *nic, const struct nic_flow *f, const struct nic_qp *qp,
+	char *why, size_t len)
+{
+	const struct rc_requester *q = &qp->req;
+	uint64_t msgs = q->una / f->msg_pkts, rest = q->una % f->msg_pkts;
+	uint64_t bytes = msgs * f->cfg.message_bytes + rest * q->payload;
+
+	if (qp->extra->bytes == bytes && qp->extra->messages == msgs && q->nxt <= q->max)
+		return true;
+	snprintf(why, len,
+		"flow %u: %" PRIu64 " bytes, %" PRIu64 " messages came; %" PRIu64 " acknowledged",
+		f->cfg.flow, qp->extra->bytes, qp->extra->messages, q->una);
+	return false;
+}
+
+// UC and UD: no more arrives than was sent.
+static bool check_unacknowledged(const struct nic_flow *f, const struct nic_qp *qp,
+	const struct nic_qp *peer, char *why, size_t len)
+{
+	if (peer->extra->messages <= qp->req.max / f->msg_pkts)
+		return true;
+	snprintf(why, len, "flow %u: %" PRIu64 " messages came, %" PRIu64 " packets were sent",
+		f->cfg.flow, peer->extra->messages, qp->req.max);
+	return false;
 }
 
 // What the receiver of a flow took in order lies between what its sender knows acknowledged and
@@ -161,8 +194,15 @@ static bool check_pair(
 	const struct nic *nic, const struct nic_flow *f, unsigned i, char *why, size_t len)
 {
 	unsigned at = f->peer == nic ? 2 * i : i;
-	const struct rc_requester *q = &nic->qps[f->first_qp + at].req;
-	const struct rc_responder *r = &f->peer->qps[f->peer_first_qp + at].resp;
+	const struct nic_qp *qp = &nic->qps[f->first_qp + at];
+	const struct nic_qp *peer = &f->peer->qps[f->peer_first_qp + at];
+	const struct rc_requester *q = &qp->req;
+	const struct rc_responder *r = &peer->resp;
+
+	if (wr_is_rd_atomic(f->cfg.op))
+		return check_answers(nic, f, qp, why, len);
+	if (f->cfg.transport != QP_RC)
+		return check_unacknowledged(f, qp, peer, why, len);
 	uint64_t beyond = (uint32_t)psn_diff(r->epsn, psn_add(q->psn0, q->una));
 	uint64_t taken = q->una + beyond;
 	uint64_t msgs = taken / f->msg_pkts, rest = taken % f->msg_pkts;
@@ -222,6 +262,8 @@ static bool valid(const struct nic_config *c)
 	return c->n_ports >= 1 && c->n_ports <= PORT_MAX && c->payload >= 1 &&
 	       c->payload <= NIC_PAYLOAD_MAX && c->ack_every >= 1 && c->window <= RC_WINDOW_MAX &&
 	       c->timeout <= 31 && c->retry_cnt <= 7 && c->rnr_retry <= 7 &&
+	       c->max_rd_atomic >= 1 && c->recv_depth <= NIC_RECV_DEPTH_MAX &&
+	       c->min_rnr_timer <= 31 && !(c->adaptive && c->recovery == NIC_SELECTIVE_REPEAT) &&
 	       c->ooo <= SR_WINDOW_MAX && c->rto_low > 0 && c->rto_low <= c->rto_high &&
 	       (c->recovery != NIC_SELECTIVE_REPEAT || window_of(c) <= SR_WINDOW_MAX);
 }
@@ -260,8 +302,10 @@ void nic_destroy(struct node *n)
 	struct nic *nic = nic_of(n);
 
 	node_fini(n);
-	for (uint32_t i = 0; i < nic->n_qps; i++)
+	for (uint32_t i = 0; i < nic->n_qps; i++) {
 		nic_recovery_free(&nic->qps[i]);
+		nic_extra_free(&nic->qps[i]);
+	}
 	free(nic->ports);
 	free(nic->qps);
 	for (uint32_t i = 0; i < nic->n_flows; i++)

@@ -15,13 +15,16 @@
 #include "emu/core/node.h"
 #include "models/verbs.h"
 
-#define NIC_DEFAULT_TTL      64
-#define NIC_DEFAULT_PAYLOAD  1024
-#define NIC_DEFAULT_TIMEOUT  14 // 67.1 ms, what most applications set
-#define NIC_DEFAULT_RETRY    7
-#define NIC_DEFAULT_RTO_LOW  (100 * SIM_US) // IRN's
-#define NIC_DEFAULT_RTO_HIGH (320 * SIM_US)
-#define NIC_PAYLOAD_MAX      9000
+#define NIC_DEFAULT_TTL       64
+#define NIC_DEFAULT_PAYLOAD   1024
+#define NIC_DEFAULT_TIMEOUT   14 // 67.1 ms, what most applications set
+#define NIC_DEFAULT_RETRY     7
+#define NIC_DEFAULT_RD_ATOMIC 16
+#define NIC_DEFAULT_RNR_TIMER 12 // 0.64 ms
+#define NIC_RECV_DEPTH_MAX    65536
+#define NIC_DEFAULT_RTO_LOW   (100 * SIM_US) // IRN's
+#define NIC_DEFAULT_RTO_HIGH  (320 * SIM_US)
+#define NIC_PAYLOAD_MAX       9000
 
 struct nic_port_config {
 	uint8_t mac[6];
@@ -49,6 +52,15 @@ struct nic_config {
 	uint8_t retry_cnt;  // 0..7
 	uint8_t rnr_retry;  // 0..7, 7 = for ever
 	bool ecn_capable;   // ECT(0) in data and ACKs
+	bool adaptive;      // adaptive retransmission timer, models/rc_adaptive.h; with go-back-N
+	uint8_t max_rd_atomic; // READs and atomics outstanding per QP, as requester and responder,
+			       // >= 1
+	// Receives of each queue pair that takes messages: so many are posted, one that has
+	// completed again after at least 1 / recv_rate seconds since the last. Without one there is
+	// an RNR NAK.
+	uint32_t recv_depth;   // 0: a receive is always there; else <= 65536
+	uint32_t recv_rate;    // per second, 0: again at once
+	uint8_t min_rnr_timer; // timer code of RNR NAKs, 0..31
 	// Loss recovery, see models/sr.h. Both ends of a flow must have the same.
 	enum nic_recovery_kind recovery;
 	uint32_t ooo; // packets that may come this far ahead of a missing one before it is reported
@@ -68,12 +80,15 @@ void nic_destroy(struct node *n);
 // ---- flows -----------------------------------------------------------------------------------
 
 struct nic_flow_config {
-	uint32_t flow;          // global index, goes into frame->flow
-	unsigned src_port;      // of the source node
-	unsigned dst_port;      // of the destination node
-	bool ipv6;              // else IPv4; both ports must have such an address
-	enum wr_op op;          // WR_WRITE or WR_SEND
-	uint32_t message_bytes; // 1..2^31
+	uint32_t flow;     // global index, goes into frame->flow
+	unsigned src_port; // of the source node
+	unsigned dst_port; // of the destination node
+	bool ipv6;         // else IPv4; both ports must have such an address
+	bool roce1;        // RoCE v1: GRH, Ethertype 0x8915; not with selective repeat
+	enum qp_transport transport;
+	enum wr_op op; // one that the transport carries, not SEND_INV; the data of a READ
+		       // comes from dst; READ and atomics: not with selective repeat or `ooo`
+	uint32_t message_bytes; // 1..2^31; UD: one packet; atomics: 8
 	uint64_t messages;      // per QP, 0 = endless
 	unsigned qps;           // queue pairs, >= 1
 	uint64_t rate_bps;      // payload bits of all QPs together; 0 = as fast as the line allows
@@ -98,18 +113,20 @@ int nic_flow_stop(struct node *src, uint32_t flow);
 
 struct nic_flow_result {
 	bool started;
-	bool done;       // all bytes sent and acknowledged
+	bool done;       // all bytes sent and acknowledged; UC and UD: sent
 	uint8_t status;  // enum wc_status, the first error of its QPs
 	simtime_t start; // first start
 	simtime_t acked; // when the sender got the last acknowledgement; SIMTIME_NEVER if not done
 	simtime_t arrived; // when the receiver got the last byte in order; SIMTIME_NEVER if not all
 	simtime_t fct;     // acked - start, SIMTIME_NEVER if not done
 	uint64_t bytes;    // asked for, 0 = endless
-	uint64_t delivered_bytes;    // in order, once, at the receiver
+	// At the receiver of the data (of a READ or atomic the one who asks), in order, once; UC
+	// and UD: of complete messages.
+	uint64_t delivered_bytes;
 	uint64_t delivered_messages; // complete at the receiver
 	uint64_t completed_messages; // acknowledged to the sender
 	uint64_t goodput_bps;        // delivered bytes from start to the last of them
-	uint64_t sent_packets;       // with payload, retransmissions included
+	uint64_t sent_packets; // with payload (READ, atomics: answers), retransmissions included
 	uint64_t retransmitted_packets;
 	uint64_t timeouts;
 	uint64_t naks;    // received by the sender
@@ -136,17 +153,27 @@ int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t 
 // Names and meanings of mlx5's hw_counters.
 #define NIC_COUNTERS(X)                                                         \
 	X(rx_write_requests, "RDMA WRITE messages received")                    \
+	X(rx_read_requests, "RDMA READ requests received")                      \
+	X(rx_atomic_requests, "atomic requests received")                       \
+	X(out_of_buffer, "messages refused for want of a receive")              \
 	X(out_of_sequence, "request packets that came after a gap")             \
 	X(out_of_order_kept, "of these, packets kept for their turn")           \
 	X(out_of_order_distance, "PSNs by which one of them was early at most") \
 	X(duplicate_request, "request packets received again")                  \
 	X(packet_seq_err, "NAKs for a PSN sequence error received")             \
+	X(implied_nak_seq_err, "answers to READs found missing by later ones")  \
 	X(local_ack_timeout_err, "acknowledgements that did not come in time")  \
 	X(req_transport_retries_exceeded, "QPs that ran out of retries")        \
 	X(rnr_nak_retry_err, "RNR NAKs received")                               \
 	X(req_rnr_retries_exceeded, "QPs that ran out of RNR retries")          \
 	X(req_remote_invalid_request, "NAKs for an invalid request received")   \
 	X(resp_invalid_request, "request packets out of message order")         \
+	X(req_remote_access_errors, "NAKs for a remote access error received")  \
+	X(resp_remote_access_errors, "requests for memory not permitted")       \
+	X(resp_local_length_error, "messages longer than their receive")        \
+	X(req_cqe_flush_error, "work requests completed flushed")               \
+	X(roce_adp_retrans, "adaptive retransmissions")                         \
+	X(roce_adp_retrans_to, "times they reached the configured timeout")     \
 	X(req_cqe_error, "work requests completed with an error")               \
 	X(np_ecn_marked_roce_packets, "RoCE packets received with CE")          \
 	X(rx_icrc_encapsulated, "RoCE packets received with a wrong ICRC")      \

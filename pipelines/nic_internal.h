@@ -5,6 +5,7 @@
 //
 //	nic.c       life, timers, invariants        nic_tx.c    which frame goes next, its headers
 //	nic_flow.c  flows and their queue pairs     nic_rx.c    arriving frames
+//	nic_qp.c    making queue pairs              nic_extra.c all but WRITE and SEND over RC
 //	nic_pfc.c   pauses felt and storms made     nic_recovery.c  selective repeat, tolerance
 //
 // A queue pair that has something to send is in one FIFO of its port and class; what it sends is
@@ -17,6 +18,8 @@
 #include "models/pfc.h"
 #include "models/rc.h"
 #include "models/sr.h"
+#include "models/uc.h"
+#include "models/ud.h"
 #include "pipelines/nic.h"
 
 #define NIC_QPN_FIRST 0x100 // below: reserved and management queue pairs
@@ -65,17 +68,38 @@ struct nic_recovery {
 	struct rc_packet *kept;
 };
 
+// What a queue pair has for more than WRITE and SEND over RC with a receive always there.
+struct nic_extra {
+	struct uc_responder uc;
+	struct ud_receiver ud;
+	struct rc_rq rq;
+	struct rc_recv *ring; // NULL: a receive is always there
+	struct rc_resource *resources;
+	uint32_t recv_depth;
+	simtime_t recv_interval; // between receives posted again, 0: at once
+	simtime_t recv_at;       // when the last one was, or could have been
+	uint32_t message_bytes;
+	uint64_t word;            // what atomics work on
+	uint32_t next_answer;     // PSN of the next answer that is none again
+	uint64_t answers;         // sent
+	uint64_t answers_again;   // of these, sent before
+	uint64_t bytes, messages; // delivered here; UC, UD, and answers
+	simtime_t last_at;        // when `bytes` grew last
+};
+
 struct nic_qp {
 	// scheduling
 	struct nic_qp *next_ready;
 	struct nic_qp *next_ack;
-	uint32_t flow;       // global index
-	uint32_t flow_local; // index in the sender's flows[]
+	uint32_t flow; // global index
 	uint16_t port;
+	uint8_t transport;  // enum qp_transport
+	uint8_t ext_places; // bit by enum rc_place: its packets have extension headers
 	uint8_t tc;
 	uint8_t psn_off; // of the BTH's last word, in a frame
 	uint8_t ready;   // enum nic_ready
 	bool ack_queued;
+	bool answers;          // answers to READs or atomics wait
 	bool ended;            // requester: done or failed
 	uint64_t pace_time;    // byte time of its rate, 0: not limited
 	uint64_t payload_base; // of the QP's stream in the flow's
@@ -89,9 +113,12 @@ struct nic_qp {
 	simtime_t pace_at;
 	uint32_t pace_frac; // of a picosecond, in units of 2^-BYTE_TIME_SHIFT
 	uint32_t qpn;
-	bool ipv6;
+	bool ipv6; // GIDs are IPv6 addresses
+	bool roce1;
 
 	// cold
+	struct nic_extra *extra; // NULL: see there
+	uint32_t flow_local;     // index in the sender's flows[]
 	uint64_t retransmitted;
 	uint64_t timeouts;
 	uint64_t naks;
@@ -170,6 +197,11 @@ static inline uint8_t *nic_put_shape(
 	return data + qp->psn_off + 4;
 }
 
+static inline bool nic_qp_can_send(const struct nic_qp *qp)
+{
+	return rc_can_send(&qp->req) || qp->answers;
+}
+
 // A NIC_TIMER_ACK comes no later than the deadline. (As a rule deadlines move on: then the timer
 // that is on its way comes early and is armed again.)
 static inline void nic_arm_ack_timer(struct nic *nic, struct nic_qp *qp)
@@ -228,6 +260,36 @@ static inline void nic_kick(struct nic *nic, unsigned port)
 
 // nic_rx.c: ops->arrive.
 void nic_arrive(struct node *n, unsigned port, struct frame *f);
+
+// Where the memory of the responder `qpn` is said to be.
+#define NIC_REMOTE_ADDR(qpn) (UINT64_C(0x7f0000000000) + ((uint64_t)(qpn) << 20))
+#define NIC_RKEY(qpn)        (0x1000 + (qpn))
+#define NIC_QKEY             0x11111111
+
+// nic_rx.c: what follows from an answer, by RC_ACK_* bits other than progress.
+void nic_qp_answered(struct nic *nic, struct nic_qp *qp, int result);
+
+// nic_qp.c
+// Room for so many more queue pairs. 0 or -ENOMEM.
+int nic_reserve_qps(struct nic *nic, unsigned more);
+// The i-th queue pair of a flow at both ends. 0 or -ENOMEM.
+int nic_make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, unsigned i);
+
+// nic_extra.c
+// For a queue pair just made. 0 or -ENOMEM. `sends`: the end that posts work requests.
+bool nic_needs_extra(const struct nic *nic, const struct nic_flow_config *flow, bool sends);
+int nic_extra_make(struct nic *nic, struct nic_qp *qp, const struct nic_flow_config *flow);
+void nic_extra_free(struct nic_qp *qp);
+// As rc_post_send() and, for UC and UD, uc_tx_next().
+int nic_extra_post(struct nic_qp *qp, const struct rc_wr *wr);
+int nic_extra_tx_next(struct nic_qp *qp, simtime_t now, struct rc_request *out);
+// Extension headers of a request other than an RDMA WRITE without immediate.
+void nic_extra_put(struct nic_qp *qp, uint8_t *p, const struct rc_request *r);
+// Sends one answer in `f`.
+void nic_extra_answer(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f);
+// A packet that is none of a plain SEND or WRITE over RC. False: not for such a queue pair.
+bool nic_extra_received(
+	struct nic *nic, struct nic_qp *qp, const uint8_t *bth, uint8_t opcode, uint32_t payload);
 
 // nic_flow.c
 void nic_flow_begin(struct nic *nic, struct nic_flow *flow);

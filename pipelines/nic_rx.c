@@ -23,7 +23,7 @@ static void received_early(
 // Of a packet that was taken.
 static inline void count_taken(struct nic *nic, uint8_t opcode, int result)
 {
-	if (result & RC_RX_MESSAGE && opcode >= ROCE_WRITE_FIRST)
+	if (result & RC_RX_MESSAGE && opcode >= ROCE_WRITE_FIRST && opcode <= ROCE_WRITE_ONLY_IMM)
 		nic->ctr.rx_write_requests++;
 }
 
@@ -76,11 +76,23 @@ static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode,
 		nic_fifo_push_ack(&nic->ports[qp->port], qp);
 }
 
-// A NAK and what followed from it; `result` of rc_rx_ack().
-static void received_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, int result)
+void nic_qp_answered(struct nic *nic, struct nic_qp *qp, int result)
 {
 	struct node *n = &nic->node;
 
+	nic->ctr.implied_nak_seq_err += (result & RC_ACK_IMPLIED) != 0;
+	if (result & RC_ACK_REWOUND)
+		node_event(n, qp->port, EV_QP_RETRY, qp->flow, qp->req.retry_left);
+	if (result & RC_ACK_RNR)
+		node_timer(n, qp->req.rnr_until, NIC_TIMER_RNR, (uint32_t)(qp - nic->qps));
+	if (result & RC_ACK_ERROR)
+		nic_qp_failed(nic, qp);
+	else if (result & RC_ACK_COMPLETED)
+		nic_qp_done(nic, qp);
+}
+
+static void count_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome)
+{
 	qp->naks++;
 	if ((syndrome & AETH_TYPE_MASK) == AETH_RNR_NAK)
 		nic->ctr.rnr_nak_retry_err++;
@@ -88,21 +100,16 @@ static void received_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, i
 		nic->ctr.packet_seq_err++;
 	else if (syndrome == AETH_NAK_INVALID_REQ)
 		nic->ctr.req_remote_invalid_request++;
-
-	if (result & RC_ACK_REWOUND)
-		node_event(n, qp->port, EV_QP_RETRY, qp->flow, qp->req.retry_left);
-	if (result & RC_ACK_RNR)
-		node_timer(n, qp->req.rnr_until, NIC_TIMER_RNR, (uint32_t)(qp - nic->qps));
-	if (result & RC_ACK_ERROR)
-		nic_qp_failed(nic, qp);
+	else if (syndrome == AETH_NAK_REM_ACCESS)
+		nic->ctr.req_remote_access_errors++;
 }
 
 static inline void acknowledged(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, int result)
 {
 	if (unlikely((syndrome & AETH_TYPE_MASK) != AETH_ACK))
-		received_nak(nic, qp, syndrome, result);
-	if (unlikely(result & RC_ACK_COMPLETED))
-		nic_qp_done(nic, qp);
+		count_nak(nic, qp, syndrome);
+	if (unlikely(result & ~RC_ACK_PROGRESS))
+		nic_qp_answered(nic, qp, result);
 	if (qp->ready == NIC_IDLE)
 		nic_qp_wake(nic, qp);
 }
@@ -121,6 +128,24 @@ static __attribute__((noinline)) void received_ack_recovering(
 	acknowledged(nic, qp, bth[BTH_BYTES], nic_recovery_ack(nic, qp, f, bth, psn));
 }
 
+static bool gid_is(const uint8_t gid[16], bool ipv6, const uint8_t *ip)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+
+	return ipv6 ? memcmp(gid, ip, 16) == 0
+		    : memcmp(gid, mapped, 12) == 0 && memcmp(gid + 12, ip, 4) == 0;
+}
+
+// Whether a packet with this IP header or GRH comes from where the queue pair's peer is.
+static bool from_peer(const struct nic_qp *qp, const uint8_t *ip)
+{
+	bool v6 = ip[0] >> 4 == 6, grh = v6 && ip[6] == GRH_NEXT_BTH;
+
+	if (grh || qp->roce1)
+		return grh && qp->roce1 && gid_is(ip + 8, qp->ipv6, qp->peer_ip);
+	return v6 == qp->ipv6 && memcmp(ip + (v6 ? 8 : 12), qp->peer_ip, v6 ? 16 : 4) == 0;
+}
+
 // A RoCE packet for one of this port's addresses.
 static inline __attribute__((always_inline)) void received(struct nic *nic, unsigned port,
 	struct frame *f, const uint8_t *bth, uint8_t opcode, uint32_t payload, bool foreign)
@@ -136,10 +161,8 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 	}
 	struct nic_qp *qp = &nic->qps[index];
 	const uint8_t *ip = frame_data(f) + f->l3_off;
-	bool v6 = qp->ipv6;
 
-	if (foreign && (v6 != (ip[0] >> 4 == 6) ||
-			       memcmp(ip + (v6 ? 8 : 12), qp->peer_ip, v6 ? 16 : 4) != 0)) {
+	if (foreign && !from_peer(qp, ip)) {
 		node_drop(n, port, f, DROP_NO_QP);
 		return;
 	}
@@ -149,14 +172,14 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 		nic->ctr.np_ecn_marked_roce_packets++;
 		n->ports[port].ctr->ce_seen[f->tc]++;
 	}
-	if (rc_is_request(opcode) && rc_opcode_rules[opcode].plain) {
+	if (rc_is_request(opcode) && rc_opcode_rules[opcode].plain && !qp->resp.checked) {
 		received_request(nic, qp, opcode, psn, words >> 31 & 1, payload);
 	} else if (opcode == ROCE_ACK) {
 		if (likely(qp->rec == NULL))
 			received_ack(nic, qp, bth + BTH_BYTES, psn);
 		else
 			received_ack_recovering(nic, qp, f, bth, psn);
-	} else {
+	} else if (!nic_extra_received(nic, qp, bth, opcode, payload)) {
 		node_drop(n, port, f, DROP_UNSUPPORTED);
 		return;
 	}
@@ -206,6 +229,27 @@ static void foreign_ip(struct nic *nic, unsigned port, struct frame *f, const st
 	}
 }
 
+// RoCE v1, of whoever: its GIDs must be this port's and the queue pair's peer's.
+static void roce1(struct nic *nic, unsigned port, struct frame *f, const struct pkt *p)
+{
+	const struct nic_port_config *c = &nic->ports[port].cfg;
+	const uint8_t *dgid = p->data + p->dst_off;
+	uint8_t ip4[4];
+
+	put_be32(ip4, c->ip4);
+	if (memcmp(p->data, c->mac, sizeof(c->mac)) != 0 ||
+		!(gid_is(dgid, false, ip4) || (c->has_ip6 && gid_is(dgid, true, c->ip6)))) {
+		node_drop(&nic->node, port, f, DROP_NOT_FOR_US);
+	} else if (!(f->flags & FRAME_F_SYNTH) && !pkt_icrc_valid(p)) {
+		nic->ctr.rx_icrc_encapsulated++;
+		node_drop(&nic->node, port, f, DROP_BAD_ICRC);
+	} else {
+		f->l3_off = (uint8_t)p->l3_off;
+		f->l4_off = (uint8_t)(p->bth_off - UDP_HEADER_BYTES);
+		received(nic, port, f, p->data + p->bth_off, p->opcode, p->payload_len, true);
+	}
+}
+
 static __attribute__((noinline)) void slow_path(struct nic *nic, unsigned port, struct frame *f)
 {
 	struct node *n = &nic->node;
@@ -225,7 +269,7 @@ static __attribute__((noinline)) void slow_path(struct nic *nic, unsigned port, 
 		node_consume(n, port, f);
 		break;
 	case PKT_ROCE1:
-		node_drop(n, port, f, DROP_UNSUPPORTED);
+		roce1(nic, port, f, &p);
 		break;
 	default:
 		if (f->kind == FRAME_LOCAL)

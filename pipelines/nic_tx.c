@@ -11,11 +11,19 @@ static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *q
 {
 	struct node *n = &nic->node;
 	struct rc_request r;
+	int result = 0;
 
-	rc_tx_next(&qp->req, n->now, &r);
+	if (likely(qp->transport == QP_RC))
+		rc_tx_next(&qp->req, n->now, &r);
+	else
+		result = nic_extra_tx_next(qp, n->now, &r);
 	uint8_t *p = nic_put_shape(qp, &qp->shape[r.place], f, (uint32_t)r.ack_req << 31 | r.psn);
-	if (r.place & RC_FIRST && r.wr->op == WR_WRITE)
-		reth_put(p, r.remote_addr, r.wr->rkey, r.dma_len);
+	if (qp->ext_places >> r.place & 1) {
+		if (likely(r.wr->op == WR_WRITE))
+			reth_put(p, r.remote_addr, r.wr->rkey, r.dma_len);
+		else
+			nic_extra_put(qp, p, &r);
+	}
 	f->payload_pos = qp->payload_base + r.pos;
 
 	nic->ctr.rdma_tx_packets++;
@@ -29,11 +37,13 @@ static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *q
 	nic_arm_ack_timer(nic, qp);
 	if (unlikely(qp->pace_time != 0)) {
 		// The schedule is kept however late the port was, but for no more than one packet.
-		uint64_t t = qp->pace_time * r.payload + qp->pace_frac;
+		uint64_t t = qp->pace_time * (r.payload ? r.payload : r.dma_len) + qp->pace_frac;
 		qp->pace_frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
 		qp->pace_at = simtime_max(qp->pace_at + (simtime_t)(t >> BYTE_TIME_SHIFT), n->now);
 	}
 	node_send(n, port, f);
+	if (unlikely(result & RC_ACK_COMPLETED))
+		nic_qp_done(nic, qp);
 }
 
 static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
@@ -54,7 +64,7 @@ static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *
 
 void nic_qp_wake(struct nic *nic, struct nic_qp *qp)
 {
-	if (qp->ready != NIC_IDLE || !rc_can_send(&qp->req))
+	if (qp->ready != NIC_IDLE || !nic_qp_can_send(qp))
 		return;
 	if (unlikely(qp->pace_at > nic->node.now)) {
 		qp->ready = NIC_PACED;
@@ -79,7 +89,7 @@ static inline void next_turn(struct nic *nic, struct nic_port *p, struct nic_qp 
 {
 	struct nic_qp_fifo *q = &p->ready[qp->tc];
 
-	if (likely(rc_can_send(&qp->req) && qp->pace_time == 0)) {
+	if (likely(nic_qp_can_send(qp) && qp->pace_time == 0)) {
 		if (qp == q->tail)
 			return;
 		q->head = qp->next_ready;
@@ -122,7 +132,7 @@ static inline struct nic_qp *next_data(struct nic_port *p)
 
 	while ((mask = p->ready_mask & (uint8_t)~p->pauses.paused) != 0) {
 		struct nic_qp *qp = p->ready[next_class(p, mask)].head;
-		if (likely(rc_can_send(&qp->req)))
+		if (likely(nic_qp_can_send(qp)))
 			return qp;
 		pop_ready(p, qp);
 	}
@@ -159,7 +169,10 @@ void nic_depart(struct node *n, unsigned port)
 		return;
 	}
 	if (qp != NULL) {
-		send_request(nic, port, qp, f);
+		if (likely(!qp->answers))
+			send_request(nic, port, qp, f);
+		else
+			nic_extra_answer(nic, port, qp, f);
 		next_turn(nic, p, qp);
 	} else if (likely(!p->pfc_due)) {
 		send_response(nic, port, pop_ack(p, 31u - (unsigned)__builtin_clz(acks)), f);

@@ -239,7 +239,9 @@ static json_t *flow_json(const struct scenario *s, const struct sc_flow *f)
 	set_text(o, "name", f->name);
 	set_port_name(s, o, "src", (struct sc_end){.node = src->node, .port = src->port});
 	set_port_name(s, o, "dst", (struct sc_end){.node = dst->node, .port = dst->port});
-	set_text(o, "op", f->op == SC_OP_WRITE ? "WRITE" : "SEND");
+	set_text(o, "op", wr_op_word(f->op));
+	set_text(o, "transport", qp_transport_name(f->transport));
+	set_text(o, "roce", f->roce1 ? "v1" : "v2");
 	set_int(o, "bytes", f->bytes);
 	set_int(o, "messages", f->messages);
 	set_int(o, "rate_bps", f->rate_bps);

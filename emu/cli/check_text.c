@@ -250,7 +250,10 @@ static void print_flow(const struct scenario *s, const struct sc_flow *f, FILE *
 	print_endpoint(s, f->src, out);
 	fputs(" -> ", out);
 	print_endpoint(s, f->dst, out);
-	fprintf(out, "  %s ", f->op == SC_OP_WRITE ? "WRITE" : "SEND");
+	fprintf(out, "  %s ", wr_op_word(f->op));
+	if (f->transport != QP_RC || f->roce1)
+		fprintf(out, "%s%s ", qp_transport_name(f->transport),
+			f->roce1 ? " (RoCE v1)" : "");
 	if (f->messages == 0)
 		fprintf(out, "%s messages without end", bytes(f->bytes));
 	else

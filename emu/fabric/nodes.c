@@ -187,6 +187,11 @@ static int nic_host_create(struct fabric *f, uint32_t node)
 	cfg.retry_cnt = nic->retry_cnt;
 	cfg.rnr_retry = nic->rnr_retry;
 	cfg.ecn_capable = nic->ecn;
+	cfg.adaptive = nic->adaptive;
+	cfg.max_rd_atomic = nic->max_rd_atomic;
+	cfg.recv_depth = nic->recv_depth;
+	cfg.recv_rate = nic->recv_rate;
+	cfg.min_rnr_timer = nic->min_rnr_timer;
 	cfg.recovery = nic->recovery == SC_SELECTIVE_REPEAT ? NIC_SELECTIVE_REPEAT : NIC_GO_BACK_N;
 	cfg.ooo = nic->ooo;
 	cfg.bdp_cap = nic->bdp_cap;
@@ -363,7 +368,9 @@ int flows_create(struct fabric *f)
 			.src_port = src->port,
 			.dst_port = dst->port,
 			.ipv6 = w->ipv6,
-			.op = w->op == SC_OP_SEND ? WR_SEND : WR_WRITE,
+			.roce1 = w->roce1,
+			.transport = w->transport,
+			.op = w->op,
 			.message_bytes = (uint32_t)w->bytes,
 			.messages = w->messages,
 			.qps = w->qps,

@@ -8,6 +8,7 @@
 
 #define BYTES_DEFAULT (1 << 20)
 #define BYTES_MAX     (INT64_C(1) << 31) // longest RDMA message
+#define ATOMIC_BYTES  8
 
 // ---- reachability: connected parts of the fabric, hosts do not forward ------------------------
 
@@ -89,11 +90,25 @@ static bool choose_class(struct work *w, struct sc_flow *f)
 			return false;
 		}
 	}
-	if (q->trust == SC_TRUST_DSCP)
+	if (q->trust == SC_TRUST_DSCP && !f->roce1)
 		f->priority = q->dscp_to_tc[f->dscp];
 	else
 		f->priority = f->pcp == SC_UNSET ? q->default_tc : q->pcp_to_tc[f->pcp];
 	return true;
+}
+
+// A datagram is one packet.
+static bool fits_transport(struct work *w, const struct sc_flow *f)
+{
+	const struct scenario *s = w->l->s;
+	uint32_t payload = sc_host_of(s, s->endpoints[f->src].node)->nic.payload;
+
+	if (f->transport != QP_UD || f->bytes <= payload)
+		return true;
+	diag_key(&w->l->d, w->at, "bytes",
+		"is more than a UD packet of %s carries, expected up to %u",
+		endpoint_word(w->l, f->src), payload);
+	return false;
 }
 
 static bool add_flow(struct work *w, uint32_t src, uint32_t dst, const char *name)
@@ -121,7 +136,7 @@ static bool add_flow(struct work *w, uint32_t src, uint32_t dst, const char *nam
 			endpoint_word(l, s->endpoints[src].has_ip6 ? dst : src));
 		return false;
 	}
-	if (!choose_class(w, &f))
+	if (!choose_class(w, &f) || !fits_transport(w, &f))
 		return false;
 	if (f.ttl == 0)
 		f.ttl = sc_host_of(s, s->endpoints[src].node)->nic.ttl;
@@ -311,14 +326,43 @@ static bool check_keys(struct work *w)
 	return true;
 }
 
-static bool finish_input(struct work *w)
+// What each transport carries (IBTA vol. 1, table 38).
+static bool check_op(struct work *w)
+{
+	const struct sc_flow *f = &w->in.f;
+	bool send = f->op == WR_SEND || f->op == WR_SEND_IMM;
+
+	if (f->transport == QP_RC || send || (f->transport == QP_UC && !wr_is_rd_atomic(f->op)))
+		return true;
+	diag_key(&w->l->d, w->at, "op", "%s is not carried by %s, expected %s", wr_op_word(f->op),
+		qp_transport_name(f->transport),
+		f->transport == QP_UC ? "WRITE, WRITE_IMM, SEND or SEND_IMM" : "SEND or SEND_IMM");
+	return false;
+}
+
+static bool read_bytes(struct work *w)
 {
 	struct work_in *in = &w->in;
-	int64_t bytes = BYTES_DEFAULT;
+	bool atomic = wr_is_rd_atomic(in->f.op) && in->f.op != WR_READ;
+	int64_t bytes = atomic ? ATOMIC_BYTES : BYTES_DEFAULT;
 
 	if (in->bytes != NULL && !schema_number(w->l, in->bytes, Q_SIZE, 1, BYTES_MAX, &bytes))
 		return false;
+	if (atomic && bytes != ATOMIC_BYTES) {
+		diag_key(&w->l->d, w->at, "bytes", "is not what an atomic works on, expected %dB",
+			ATOMIC_BYTES);
+		return false;
+	}
 	in->f.bytes = (uint64_t)bytes;
+	return true;
+}
+
+static bool finish_input(struct work *w)
+{
+	struct work_in *in = &w->in;
+
+	if (!check_op(w) || !read_bytes(w))
+		return false;
 	in->f.messages = in->messages != SC_AUTO ? in->messages : in->bytes != NULL ? 1 : 0;
 	in->f.on_demand = in->f.start == SIMTIME_NEVER;
 	if (in->f.on_demand)

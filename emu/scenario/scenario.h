@@ -18,6 +18,7 @@
 
 #include "emu/core/simtime.h"
 #include "models/load_balance.h"
+#include "models/verbs.h"
 
 #define SC_PRIOS     8
 #define SC_DSCPS     64
@@ -104,15 +105,20 @@ enum sc_recovery { SC_GO_BACK_N, SC_SELECTIVE_REPEAT };
 
 // Built-in RoCE NIC.
 struct sc_nic {
-	uint32_t mtu;       // IB path MTU: 256, 512, 1024, 2048, 4096
-	uint32_t payload;   // bytes of payload per packet, <= 9000; default: mtu
-	uint32_t ack_every; // AckReq on every n-th packet and on the last of a message; 1 = all
-	uint32_t window;    // most unacknowledged packets per QP (PSNs); up to 2^23 - 1
-	uint8_t retry_cnt;  // 0..7
-	uint8_t rnr_retry;  // 0..7, 7 = for ever
-	uint8_t timeout;    // 4.096 us x 2^timeout, 0 = never; 0..31
-	uint8_t ttl;        // default of flows
-	bool ecn;           // send ECT(0)
+	uint32_t mtu;          // IB path MTU: 256, 512, 1024, 2048, 4096
+	uint32_t payload;      // bytes of payload per packet, <= 9000; default: mtu
+	uint32_t ack_every;    // AckReq on every n-th packet and on the last of a message; 1 = all
+	uint32_t window;       // most unacknowledged packets per QP (PSNs); up to 2^23 - 1
+	uint8_t retry_cnt;     // 0..7
+	uint8_t rnr_retry;     // 0..7, 7 = for ever
+	uint8_t timeout;       // 4.096 us x 2^timeout, 0 = never; 0..31
+	bool adaptive;         // adaptive retransmission timer
+	uint8_t max_rd_atomic; // READs and atomics outstanding per QP, either way
+	uint32_t recv_depth;   // receives posted per QP; 0: one is always there
+	uint32_t recv_rate;    // posted again per second; 0: at once
+	uint8_t min_rnr_timer; // timer value of its RNR NAKs, 0..31
+	uint8_t ttl;           // default of flows
+	bool ecn;              // send ECT(0)
 	enum sc_recovery recovery; // the same at both ends of a flow
 	uint32_t ooo;          // packets a missing one may be overtaken by before it is reported
 	uint64_t bdp_cap;      // bytes of payload in flight per QP; 0: only `window`
@@ -243,13 +249,13 @@ struct sc_route {
 
 // ---- workloads, timeline ----------------------------------------------------------------------
 
-enum sc_op { SC_OP_WRITE, SC_OP_SEND };
-
 struct sc_flow {
 	const char *name;
 	uint32_t src; // endpoint; its host's kind is SC_HOST_NIC
 	uint32_t dst; // endpoint of another SC_HOST_NIC host
-	enum sc_op op;
+	enum wr_op op;
+	enum qp_transport transport;
+	bool roce1;        // RoCE v1: GRH and Ethertype 0x8915, switched by MAC
 	uint64_t bytes;    // per message, 1 .. 2^31
 	uint64_t messages; // per QP; 0: endless
 	uint64_t rate_bps; // of payload, all QPs together; 0: as fast as the line allows

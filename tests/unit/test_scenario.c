@@ -183,7 +183,7 @@ static void a_flow_takes_what_the_workload_says(void **state)
 	assert_string_equal(f->name, "f");
 	assert_int_equal(f->src, 0);
 	assert_int_equal(f->dst, 1);
-	assert_int_equal(f->op, SC_OP_SEND);
+	assert_int_equal(f->op, WR_SEND);
 	assert_int_equal(f->bytes, 64000);
 	assert_int_equal(f->messages, 10);
 	assert_int_equal(f->rate_bps, 5000000000);

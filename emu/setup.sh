@@ -13,7 +13,7 @@ libsqlite3-dev libjansson-dev'
 if [ "${1-}" = --tests ]; then
 	packages="$packages libcmocka-dev xz-utils tshark python3 python3-scapy python3-jsonschema
 clang-format cppcheck git iproute2 qemu-system-x86 busybox-static cpio
-kmod rdma-core ibverbs-utils perftest rdmacm-utils"
+kmod rdma-core ibverbs-utils perftest rdmacm-utils libibverbs-dev librdmacm-dev"
 fi
 
 missing=

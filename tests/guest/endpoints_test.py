@@ -150,6 +150,47 @@ def rxe_guests(exe, tmp):
     check(not errors, "\n".join(errors))
 
 
+VERBS_PEER = """
+clock: wall
+lag_bound: 5s
+defaults:
+  link: {rate: 1Gbps, delay: 10us}
+  attach: {kind: guest, mtu: 4200, roce_dscp: 3, memory: 256MiB, ready_timeout: 180s}
+switches: [sw1]
+hosts:
+  server:
+    attach:
+      run:
+        - {command: "PEER server server 7300 --size 5000 --count 50", timeout: 180s}
+        - {command: "PEER server server 7300 --size 100000 --count 5", timeout: 180s}
+        - {command: "PEER server server 7300 --size 100 --count 3", timeout: 180s}
+  client:
+    attach:
+      run:
+        - {command: "PEER client server 7300 --size 5000 --count 50", after: 2s, timeout: 180s}
+        - {command: "PEER client server 7300 --size 100000 --count 5", after: 2s, timeout: 180s}
+        - {command: "PEER client server 7300 --size 99 --count 3", after: 2s, timeout: 180s}
+links:
+  - [server, sw1]
+  - [client, sw1]
+"""
+
+
+def verbs_peer(exe, tmp):
+    """Our test of all verbs, kernel against kernel: right when it is right, and not when it is not."""
+    need(exe, "guest")
+    peer = os.path.join(os.path.dirname(exe), "..", "tests", "guest", "verbs_peer")
+    if not os.path.exists(peer):
+        raise Skip("verbs_peer is not built: needs librdmacm-dev and libibverbs-dev")
+    config = write(tmp, VERBS_PEER.replace("PEER", os.path.abspath(peer)))
+    out, s = run(exe, tmp, config)
+    # The last pair disagrees about the size; the client cannot know, the server must.
+    check(statuses(s, "client") == [0, 0, 0], "client: %s\n%s" % (statuses(s, "client"), console(out, "client")))
+    check(statuses(s, "server") == [0, 0, 1], "server: %s\n%s" % (statuses(s, "server"), console(out, "server")))
+    check("50 rounds of 5000 bytes, 0 wrong" in console(out, "server"), console(out, "server"))
+    check("message of 99 bytes" in console(out, "server"), console(out, "server"))
+
+
 PFC = """
 clock: wall
 lag_bound: 5s
@@ -543,7 +584,7 @@ def prepare(exe, tmp):
     check(p.returncode == 1 and p.stdout.count("\n") == 1 and "/nonexistent" in p.stdout, p.stdout)
 
 
-CASES = {f.__name__: f for f in (rxe_guests, rxe_under_pfc, two_ports, qemu_tcg, guest_fails, netns, run_statuses,
+CASES = {f.__name__: f for f in (rxe_guests, rxe_under_pfc, verbs_peer, two_ports, qemu_tcg, guest_fails, netns, run_statuses,
                                  tap_and_netdev, vlan_priority, vhost_user, dpdk_device,
                                  interrupted, killed, prepare)}
 CASES["doctor"] = doctor_case

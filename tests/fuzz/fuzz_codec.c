@@ -13,6 +13,7 @@
 #include "pcap/build.h"
 #include "pcap/codec.h"
 #include "pcap/icrc.h"
+#include "pcap/mad.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,6 +24,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			abort();                                                   \
 		}                                                                  \
 	} while (0)
+
+// What is understood of a MAD can be written and understood again.
+static void check_mad(const uint8_t *data, size_t len)
+{
+	uint8_t bytes[MAD_BYTES], again[MAD_BYTES];
+	struct cm_mad m;
+
+	if (cm_mad_parse(data, len, &m) != MAD_OK)
+		return;
+	cm_mad_build(&m, bytes);
+	CHECK(cm_mad_parse(bytes, sizeof(bytes), &m) == MAD_OK);
+	cm_mad_build(&m, again);
+	CHECK(memcmp(bytes, again, sizeof(bytes)) == 0);
+}
 
 // What every caller relies on after PKT_OK.
 static void check_ok(const struct pkt *p, uint32_t have, uint32_t len)
@@ -44,8 +59,10 @@ static void check_ok(const struct pkt *p, uint32_t have, uint32_t len)
 		const uint8_t *at = pkt_ext(p, (enum roce_ext)e);
 		CHECK(at == NULL || at < p->data + p->payload_off);
 	}
-	if (have >= p->end)
-		pkt_icrc_valid(p);
+	if (have < p->end)
+		return;
+	pkt_icrc_valid(p);
+	check_mad(p->data + p->payload_off, p->payload_len);
 }
 
 // A switch's changes keep a good checksum good.

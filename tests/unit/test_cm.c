@@ -19,20 +19,22 @@
 // The captured exchange: REQ, RTU, DREQ from A; REP, DREP from B.
 enum { REQ, REP, RTU, DREQ, DREP, CAPTURED };
 
-static void load(uint8_t mads[CAPTURED][MAD_BYTES])
+static void load(const char *name, uint8_t (*mads)[MAD_BYTES], unsigned want)
 {
 	struct capture_file c;
 	const uint8_t *frame;
 	uint32_t len;
 	unsigned n = 0;
 
-	capture_load(&c, "rxe-mtu1024.pcap");
+	capture_load(&c, name);
 	while (capture_next(&c, &frame, &len)) {
 		struct pkt p;
-		if (pkt_parse(frame, len, &p) == PKT_OK && p.bth_off != 0 && p.dest_qp == GSI_QPN)
-			memcpy(mads[n++], frame + p.payload_off, MAD_BYTES);
+		if (pkt_parse(frame, len, &p) != PKT_OK || p.bth_off == 0 || p.dest_qp != GSI_QPN)
+			continue;
+		assert_true(n < want);
+		memcpy(mads[n++], frame + p.payload_off, MAD_BYTES);
 	}
-	assert_int_equal(n, CAPTURED);
+	assert_int_equal(n, want);
 	capture_unload(&c);
 }
 
@@ -70,7 +72,7 @@ static void as_server_it_says_what_the_kernel_said(void **state)
 	struct cm_accept acc = rig_answer();
 	struct rig r;
 
-	load(k);
+	load("rxe-mtu1024.pcap", k, CAPTURED);
 	rig_setup(&r);
 	give(&r, &r.b, &r.a, k[REQ], NULL);
 	const struct cm_event *e = rig_event(&r.b, CM_EV_CONNECT_REQUEST);
@@ -102,7 +104,7 @@ static void as_client_it_says_what_the_kernel_said(void **state)
 	struct cm_id *id;
 	struct rig r;
 
-	load(k);
+	load("rxe-mtu1024.pcap", k, CAPTURED);
 	rig_setup(&r);
 	c = rig_request(&r);
 	assert_int_equal(cm_connect(&r.a.cm, r.now, &c, &id), 0);
@@ -122,6 +124,45 @@ static void as_client_it_says_what_the_kernel_said(void **state)
 	give(&r, &r.a, &r.b, k[DREP], id);
 	rig_event(&r.a, CM_EV_DISCONNECTED);
 	assert_int_equal(id->state, CM_TIMEWAIT);
+}
+
+// rdma-cm.pcap, from 10.0.0.2 to 10.0.0.1 and back: udaddy, and requests where nobody listens.
+enum { SIDR_REQ = 0, SIDR_REP = 1, REQ_IN_VAIN = 7, REJ = 8, SIDR_REQ_IN_VAIN = 9, SIDR_NO = 10 };
+#define OTHERS 11
+
+static void other_answers_are_the_kernels_too(void **state)
+{
+	struct cm_accept acc = {.qpn = 0x11, .qkey = CM_UD_QKEY};
+	uint8_t k[OTHERS][MAD_BYTES];
+	struct cm_connect c;
+	struct cm_id *id;
+	struct rig r;
+
+	load("rdma-cm.pcap", k, OTHERS);
+	rig_setup(&r);
+	give(&r, &r.b, &r.a, k[SIDR_REQ], NULL);
+	id = rig_event(&r.b, CM_EV_CONNECT_REQUEST)->id;
+	assert_int_equal(id->conn.remote_port, 0xe3a7);
+	assert_int_equal(cm_accept(&r.b.cm, 0, id, &acc), 0);
+	expect_mad(&r.b, k[SIDR_REP], false, false);
+
+	give(&r, &r.b, &r.a, k[REQ_IN_VAIN], NULL); // port 9999
+	expect_mad(&r.b, k[REJ], false, false);
+	cm_unlisten(&r.b.cm, UD_SERVICE);
+	give(&r, &r.b, &r.a, k[SIDR_REQ_IN_VAIN], NULL);
+	expect_mad(&r.b, k[SIDR_NO], false, false);
+
+	c = rig_request(&r);
+	c.service_id = UD_SERVICE;
+	c.transport = CM_UD;
+	c.port = 0xe3a7;
+	assert_int_equal(cm_connect(&r.a.cm, 0, &c, &id), 0);
+	expect_mad(&r.a, k[SIDR_REQ], true, false);
+	put_be32(k[SIDR_REP] + LOCAL_ID_AT, id->comm_id);
+	give(&r, &r.a, &r.b, k[SIDR_REP], NULL);
+	rig_event(&r.a, CM_EV_ESTABLISHED);
+	assert_int_equal(id->conn.remote_qpn, 0x11);
+	assert_int_equal(id->conn.qkey, CM_UD_QKEY);
 }
 
 static void private_data_reaches_the_other_side(void **state)
@@ -442,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_server_it_says_what_the_kernel_said),
 		cmocka_unit_test(as_client_it_says_what_the_kernel_said),
+		cmocka_unit_test(other_answers_are_the_kernels_too),
 		cmocka_unit_test(private_data_reaches_the_other_side),
 		cmocka_unit_test(read_depths_cross_over_and_are_bounded),
 		cmocka_unit_test(nothing_is_left_of_a_connection),

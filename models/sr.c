@@ -39,8 +39,10 @@
 // would be absurd. If instead everything had arrived and only the acknowledgements were lost, a
 // single packet was repeated for nothing.
 //
-// Retries count as with go-back-N: a recovery that begins and a timeout take one of retry_cnt,
-// progress gives them back. RNR NAKs wait and begin again at the oldest packet.
+// Retries: a recovery that begins takes one of retry_cnt, as with go-back-N, and so does a timeout,
+// but no more than one per local ACK timeout: the rto may be a thousandth of it, and a queue pair
+// must survive what it would with go-back-N. Progress gives them back. RNR NAKs wait and begin
+// again at the oldest packet.
 //
 // Invariants: high, recover, again <= max; no bit below `swept` or at `high` and above is set; hold
 // is RC_NEVER unless nxt < max.
@@ -191,6 +193,8 @@ void sr_sender_init(
 		.mask = slots - 1,
 		.rto_low = timed ? cfg->rto_low : SIMTIME_NEVER,
 		.rto_high = timed ? cfg->rto_high : SIMTIME_NEVER,
+		.patience = cfg->patience != 0 ? cfg->patience : SIMTIME_NEVER,
+		.spend_at = cfg->patience != 0 ? 0 : SIMTIME_NEVER,
 	};
 	memset(sacked, 0, slots / WORD * sizeof(*sacked));
 	q->timeout = s->rto_low;
@@ -331,8 +335,10 @@ int sr_rx_ack(struct sr_sender *s, struct rc_requester *q, simtime_t now, uint32
 	else if (nak && d >= 0 && q->una < q->max && s->high <= q->una)
 		s->high = q->una + 1; // of a peer that does not say more
 
-	if (result & RC_ACK_PROGRESS)
+	if (result & RC_ACK_PROGRESS) {
 		set_timeout(s, q, now, true);
+		s->spend_at = s->patience != SIMTIME_NEVER ? 0 : SIMTIME_NEVER;
+	}
 	return result | settle(s, q, now, result & RC_ACK_PROGRESS);
 }
 
@@ -353,12 +359,14 @@ int sr_timeout(struct sr_sender *s, struct rc_requester *q, simtime_t now)
 		if (now < q->deadline)
 			return RC_ACK_STALE;
 	}
-	int result = rc_retry(q, now);
-	if (!(result & RC_ACK_ERROR)) {
-		restart(s, q);
-		set_timeout(s, q, now, true);
+	if (now >= s->spend_at) {
+		s->spend_at = now + s->patience;
+		if (rc_retry(q, now) & RC_ACK_ERROR)
+			return RC_ACK_ERROR;
 	}
-	return result;
+	restart(s, q);
+	set_timeout(s, q, now, true);
+	return RC_ACK_REWOUND;
 }
 
 void sr_rnr_expired(struct sr_sender *s, struct rc_requester *q, simtime_t now)

@@ -70,6 +70,7 @@ bool sr_sack(struct sr_receiver *s, const struct rc_responder *r, struct roce_sa
 struct sr_config {
 	simtime_t rto_low;  // with at most SR_FEW packets in flight
 	simtime_t rto_high; // with more; >= rto_low; 0: none of both
+	simtime_t patience; // local ACK timeout: how much silence a retry is worth; 0: any
 };
 
 #define SR_FEW 3 // N of the paper
@@ -84,7 +85,8 @@ struct sr_sender {
 	uint64_t suspect; // all before it that is not known to be there is lost: after a timeout
 	uint64_t again;   // what was lost before it has been sent again
 	uint64_t recover; // recovery ends when all before it is acknowledged
-	simtime_t rto_low, rto_high;
+	simtime_t rto_low, rto_high, patience;
+	simtime_t spend_at; // a timeout from then on takes a retry
 	uint64_t recoveries;
 };
 

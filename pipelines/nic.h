@@ -64,10 +64,11 @@ struct nic_config {
 	// Loss recovery, see models/sr.h. Both ends of a flow must have the same.
 	enum nic_recovery_kind recovery;
 	uint32_t ooo; // packets that may come this far ahead of a missing one before it is reported
-	uint64_t bdp_cap; // bytes of payload in flight per QP, rounded down to packets; 0: `window`
-			  // only
-	simtime_t rto_low, rto_high; // selective repeat: timeouts, 0 < low <= high
-	unsigned log_cap;            // events kept
+	uint64_t bdp_cap; // payload bytes in flight per QP, in whole packets; 0: `window` only
+	// Selective repeat: when it repeats, 0 < low <= high; `timeout` and `retry_cnt` still say
+	// when a QP fails.
+	simtime_t rto_low, rto_high;
+	unsigned log_cap; // events kept
 };
 
 // A configuration with the defaults of this file, ack_every 1, ECT(0) and no ports.

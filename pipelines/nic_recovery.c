@@ -13,7 +13,11 @@
 static int make_sender(struct nic *nic, struct nic_qp *qp)
 {
 	struct nic_recovery *rec = qp->rec;
-	struct sr_config cfg = {.rto_low = nic->cfg.rto_low, .rto_high = nic->cfg.rto_high};
+	struct sr_config cfg = {
+		.rto_low = nic->cfg.rto_low,
+		.rto_high = nic->cfg.rto_high,
+		.patience = rc_ack_timeout(nic->cfg.timeout),
+	};
 
 	rec->sacked = calloc(sr_slots(qp->req.window) / WORD_BITS, sizeof(*rec->sacked));
 	if (rec->sacked == NULL)

@@ -232,9 +232,10 @@ SECTION(sec_nic, "hosts.NAME.nic", "The built-in RoCE NIC.",
 		"most payload in flight per QP, besides `window`: the bandwidth-delay product",
 		.word = "none", .word_value = 0),
 	NUM(struct sc_nic, rto_low, "rto_low", Q_TIME, "100us", SIM_NS, 10 * SIM_S,
-		"selective-repeat, instead of `timeout`: with at most 3 packets in flight"),
+		"selective-repeat: when to repeat, with at most 3 packets in flight (`timeout` and "
+		"retry_cnt still say when a QP fails)"),
 	NUM(struct sc_nic, rto_high, "rto_high", Q_TIME, "320us", SIM_NS, 10 * SIM_S,
-		"selective-repeat, instead of `timeout`: with more packets in flight"),
+		"selective-repeat: when to repeat, with more packets in flight"),
 	CUSTOM(read_nic_pfc, "pfc", "yes", "yes|no|[priorities]", "obey PFC (on these priorities)"),
 	NUM(struct sc_nic, pfc_response, "pfc_response", Q_TIME, "auto", 0, SIM_MS,
 		"from a pause's arrival to its effect; auto: 802.3 31B.3.7 by rate", AUTO));

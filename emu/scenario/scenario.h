@@ -122,7 +122,7 @@ struct sc_nic {
 	enum sc_recovery recovery; // the same at both ends of a flow
 	uint32_t ooo;          // packets a missing one may be overtaken by before it is reported
 	uint64_t bdp_cap;      // bytes of payload in flight per QP; 0: only `window`
-	simtime_t rto_low;     // selective repeat: timeouts instead of `timeout`
+	simtime_t rto_low;     // selective repeat: when it repeats
 	simtime_t rto_high;    // >= rto_low > 0
 	uint8_t pfc_rx;        // priorities on which it obeys PFC
 	uint64_t pfc_response; // ps; SC_AUTO: by rate

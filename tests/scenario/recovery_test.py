@@ -45,6 +45,23 @@ workloads:
   f: {src: a, dst: b, bytes: 20MB}
 """
 
+BLACKOUT = """\
+name: blackout
+defaults:
+  link: {rate: 100Gbps, delay: 1us}
+  nic: {bdp_cap: 128KB, recovery: selective-repeat, rto_low: 20us, rto_high: 40us, retry_cnt: 1}
+switches: [sw1]
+hosts: [a, b]
+links:
+  - [sw1, a]
+  - {ends: [sw1, b], name: cut}
+workloads:
+  f: {src: a, dst: b, bytes: 5MB}
+events:
+  - {at: 100us, link_down: cut}
+  - {at: 1100us, link_up: cut}
+"""
+
 SPRAY = """\
 name: spray
 defaults:
@@ -118,6 +135,19 @@ class Recovery(unittest.TestCase):
             goodput = [BYTES * 8e12 / (f["fct_ps"] - w) for f, w in zip((gbn, sr), waited)]
             self.assertAlmostEqual(goodput[0] / LINE, 1 / (1 + 0.01 * 62), delta=0.07)
             self.assertAlmostEqual(goodput[1] / LINE, 0.99, delta=0.02)
+
+    # For 1 ms, 25 times the timeout, all is lost: the window, and a packet per timeout that probes. The
+    # QP does not fail, since its local ACK timeout of 67 ms has not passed even once. When the link is
+    # back, one more probe tells that all the window was lost. Only the first packet of the window may
+    # have arrived, its acknowledgement not having been asked for yet.
+    def test_selective_repeat_survives_a_blackout_longer_than_its_timeouts(self):
+        s = self.results(BLACKOUT)
+        flow, lost = s["flows"][0], s["drops"]["total"]
+        self.assertEqual((flow["state"], flow["bytes_done"]), ("completed", 5000000))
+        self.assertIn(flow["timeouts"], (24, 25, 26))
+        self.assertGreaterEqual(lost, 100 + 24)
+        self.assertLessEqual(lost, BDP_CAP + 25)
+        self.assertIn(flow["retransmissions"] - lost, (0, 1))
 
     def test_results_do_not_depend_on_lcores(self):
         for text in (LOSSY % "selective-repeat", SPRAY % ("random", 64, "selective-repeat"),

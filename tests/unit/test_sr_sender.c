@@ -13,6 +13,7 @@
 
 #define RTO_LOW  (10 * SIM_US)
 #define RTO_HIGH (40 * SIM_US)
+#define PATIENCE (100 * SIM_US)
 #define NONE     (-1)
 
 struct sender {
@@ -32,7 +33,7 @@ static void sender_up(struct sender *t, uint32_t window)
 		.timeout = 1,
 		.retry_cnt = 2,
 		.rnr_retry = RC_RNR_INFINITE};
-	struct sr_config sr = {.rto_low = RTO_LOW, .rto_high = RTO_HIGH};
+	struct sr_config sr = {.rto_low = RTO_LOW, .rto_high = RTO_HIGH, .patience = PATIENCE};
 	struct rc_wr wr = {.op = WR_WRITE, .length = 100000, .repeat = 1};
 
 	memset(t, 0, sizeof(*t));
@@ -245,21 +246,41 @@ static void lost_acknowledgements_cost_one_packet(void **state)
 	assert_false(t.s.recovering);
 }
 
-static void timeouts_use_up_the_retries(void **state)
+// Timeouts at 40, 80, ... us. The first takes a retry, then one at the first timeout 100 us later,
+// 160 us, and with none left of 2 the one at 280 us is the end.
+static void timeouts_use_up_the_retries_as_the_ack_timeout_passes(void **state)
 {
 	struct sender t;
 
 	sender_up(&t, 8);
 	sends(&t, 0, 7);
-	for (int i = 0; i < 2; i++) {
-		t.now += RTO_HIGH;
+	for (int i = 1; i < 7; i++) {
+		t.now = i * RTO_HIGH;
 		assert_int_equal(sr_timeout(&t.s, &t.q, t.now), RC_ACK_REWOUND);
+		assert_int_equal(t.q.retry_left, i < 4 ? 1 : 0);
 		sends(&t, 0, 0);
+		assert_int_equal(tx(&t), NONE);
 	}
-	t.now += RTO_HIGH;
+	t.now = 7 * RTO_HIGH;
 	assert_int_equal(sr_timeout(&t.s, &t.q, t.now), RC_ACK_ERROR);
 	assert_int_equal(t.q.status, WC_RETRY_EXC_ERR);
 	assert_int_equal(tx(&t), NONE);
+}
+
+static void progress_gives_the_retries_back(void **state)
+{
+	struct sender t;
+
+	sender_up(&t, 8);
+	sends(&t, 0, 7);
+	t.now = RTO_HIGH;
+	sr_timeout(&t.s, &t.q, t.now);
+	sends(&t, 0, 0);
+	ack(&t, 0);
+	assert_int_equal(t.q.retry_left, 2);
+	t.now = t.q.deadline;
+	assert_int_equal(sr_timeout(&t.s, &t.q, t.now), RC_ACK_REWOUND);
+	assert_int_equal(t.q.retry_left, 1); // a new silence, so at once
 }
 
 // The receiver had 3 and told so, but found no receive for it when its turn came: it goes again.
@@ -295,7 +316,8 @@ int main(void)
 		cmocka_unit_test(many_packets_in_flight_time_out_late),
 		cmocka_unit_test(a_lost_tail_costs_one_timeout),
 		cmocka_unit_test(lost_acknowledgements_cost_one_packet),
-		cmocka_unit_test(timeouts_use_up_the_retries),
+		cmocka_unit_test(timeouts_use_up_the_retries_as_the_ack_timeout_passes),
+		cmocka_unit_test(progress_gives_the_retries_back),
 		cmocka_unit_test(rnr_nak_repeats_even_what_was_told_to_be_there),
 	};
 

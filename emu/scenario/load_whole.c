@@ -40,7 +40,7 @@ static bool is_stopped(const struct scenario *s, uint32_t flow)
 }
 
 // The error at a workload's entry.
-static const struct ynode *workload_map(const struct loader *l)
+const struct ynode *workload_map(const struct loader *l)
 {
 	const struct ynode *map = ynode_get(l->root, "workloads");
 	return map != NULL ? map : l->root;
@@ -200,5 +200,6 @@ bool load_whole(struct loader *l)
 
 	ok = check_end(l) && ok;
 	ok = check_recovery(l) && ok;
+	ok = check_transport(l) && ok;
 	return check_mtu(l) && ok;
 }

@@ -97,20 +97,6 @@ static bool choose_class(struct work *w, struct sc_flow *f)
 	return true;
 }
 
-// A datagram is one packet.
-static bool fits_transport(struct work *w, const struct sc_flow *f)
-{
-	const struct scenario *s = w->l->s;
-	uint32_t payload = sc_host_of(s, s->endpoints[f->src].node)->nic.payload;
-
-	if (f->transport != QP_UD || f->bytes <= payload)
-		return true;
-	diag_key(&w->l->d, w->at, "bytes",
-		"is more than a UD packet of %s carries, expected up to %u",
-		endpoint_word(w->l, f->src), payload);
-	return false;
-}
-
 static bool add_flow(struct work *w, uint32_t src, uint32_t dst, const char *name)
 {
 	struct loader *l = w->l;
@@ -136,7 +122,7 @@ static bool add_flow(struct work *w, uint32_t src, uint32_t dst, const char *nam
 			endpoint_word(l, s->endpoints[src].has_ip6 ? dst : src));
 		return false;
 	}
-	if (!choose_class(w, &f) || !fits_transport(w, &f))
+	if (!choose_class(w, &f))
 		return false;
 	if (f.ttl == 0)
 		f.ttl = sc_host_of(s, s->endpoints[src].node)->nic.ttl;
@@ -326,20 +312,6 @@ static bool check_keys(struct work *w)
 	return true;
 }
 
-// What each transport carries (IBTA vol. 1, table 38).
-static bool check_op(struct work *w)
-{
-	const struct sc_flow *f = &w->in.f;
-	bool send = f->op == WR_SEND || f->op == WR_SEND_IMM;
-
-	if (f->transport == QP_RC || send || (f->transport == QP_UC && !wr_is_rd_atomic(f->op)))
-		return true;
-	diag_key(&w->l->d, w->at, "op", "%s is not carried by %s, expected %s", wr_op_word(f->op),
-		qp_transport_name(f->transport),
-		f->transport == QP_UC ? "WRITE, WRITE_IMM, SEND or SEND_IMM" : "SEND or SEND_IMM");
-	return false;
-}
-
 static bool read_bytes(struct work *w)
 {
 	struct work_in *in = &w->in;
@@ -361,7 +333,7 @@ static bool finish_input(struct work *w)
 {
 	struct work_in *in = &w->in;
 
-	if (!check_op(w) || !read_bytes(w))
+	if (!transport_carries(w->l, w->at, &in->f) || !read_bytes(w))
 		return false;
 	in->f.messages = in->messages != SC_AUTO ? in->messages : in->bytes != NULL ? 1 : 0;
 	in->f.on_demand = in->f.start == SIMTIME_NEVER;

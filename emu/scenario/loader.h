@@ -188,6 +188,13 @@ bool load_captures(struct loader *l, struct ynode *captures);                   
 bool load_expect(struct loader *l, struct ynode *expect);                       // load_expect.c
 
 bool load_whole(struct loader *l); // load_whole.c
+// The `workloads` section, for errors.
+const struct ynode *workload_map(const struct loader *l);
+
+// load_transport.c: whether a flow's transport carries its operation (`at`: the workload), and
+// whether all flows go with the NICs at their ends.
+bool transport_carries(struct loader *l, const struct ynode *at, const struct sc_flow *f);
+bool check_transport(struct loader *l);
 
 // Adds a node (topology.c and load_nodes.c); returns its node_in index, SC_NONE after an error.
 uint32_t add_node(struct loader *l, const char *name, bool is_switch, struct ynode *at);

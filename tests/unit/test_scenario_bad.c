@@ -312,6 +312,45 @@ static const struct bad table[] = {
 		"links: [[s, h1], [s, h2]]\nworkloads:\n  f: {src: h1, dst: h2, bytes: 1B}\n",
 		7, "workloads.f",
 		"joins h1 with recovery selective-repeat and h2 with go-back-N, expected the same"},
+
+	// ---- operation, transport, RoCE version
+	{"op unknown", NET "workloads:\n  f: {src: h1, dst: h2, op: RECV}\n", 5, "workloads.f.op",
+		"expected one of: WRITE, WRITE_IMM, SEND, SEND_IMM, READ, CMP_SWAP, FETCH_ADD"},
+	{"READ over UC", NET "workloads:\n  f: {src: h1, dst: h2, transport: UC, op: READ}\n", 5,
+		"workloads.f.op", "READ is not carried by UC, expected WRITE"},
+	{"WRITE over UD", NET "workloads:\n  f: {src: h1, dst: h2, transport: UD}\n", 5,
+		"workloads.f.op", "WRITE is not carried by UD, expected SEND or SEND_IMM"},
+	{"long datagram",
+		NET "workloads:\n"
+		    "  f: {src: h1, dst: h2, transport: UD, op: SEND, bytes: 1025B}\n",
+		5, "workloads.f", "more `bytes` than a UD packet carries"},
+	{"atomic of another size",
+		NET "workloads:\n  f: {src: h1, dst: h2, op: CMP_SWAP, bytes: 4B}\n", 5,
+		"workloads.f.bytes", "not what an atomic works on, expected 8B"},
+	{"RoCE version", NET "workloads:\n  f: {src: h1, dst: h2, roce: v3}\n", 5,
+		"workloads.f.roce", "expected one of: v2, v1"},
+	{"READ with tolerance",
+		NET "defaults: {nic: {ooo: 4}}\nworkloads:\n  f: {src: h1, dst: h2, op: READ}\n", 6,
+		"workloads.f", "READ and atomics with `ooo` or selective-repeat"},
+	{"more READs than the peer takes",
+		"switches: [s]\nhosts:\n  h1:\n  h2: {nic: {max_rd_atomic: 4}}\n"
+		"links: [[s, h1], [s, h2]]\nworkloads:\n  f: {src: h1, dst: h2, op: READ}\n",
+		7, "workloads.f", "a larger `max_rd_atomic` at src"},
+	{"RoCE v1 with selective repeat",
+		NET "defaults: {nic: {recovery: selective-repeat}}\n"
+		    "workloads:\n  f: {src: h1, dst: h2, roce: v1}\n",
+		6, "workloads.f", "RoCE v1 with selective-repeat"},
+	{"receives with tolerance",
+		NET "defaults: {nic: {ooo: 4, recv_depth: 2}}\n"
+		    "workloads:\n  f: {src: h1, dst: h2, op: SEND}\n",
+		6, "workloads.f", "a `recv_depth` with `ooo`"},
+	{"adaptive with selective repeat",
+		NET "defaults: {nic: {recovery: selective-repeat, adaptive_retrans: yes}}\n", 4,
+		"defaults", "h1 has adaptive_retrans and recovery selective-repeat"},
+	{"no READ at all", NET "defaults: {nic: {max_rd_atomic: 0}}\n", 4,
+		"defaults.nic.max_rd_atomic", "expected 1"},
+	{"RNR timer out of range", NET "defaults: {nic: {min_rnr_timer: 32}}\n", 4,
+		"defaults.nic.min_rnr_timer", "expected 0"},
 	// 4096 + 20 + 40 bytes of headers
 	{"packets that do not fit the link",
 		NET "workloads:\n  f: {src: h1, dst: h2, bytes: 1MB}\n"

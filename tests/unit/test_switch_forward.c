@@ -66,6 +66,49 @@ static void pcp_decides_when_it_is_trusted(void **state)
 	bench_stop();
 }
 
+// A RoCE v1 frame with an ACK for the GID of `to`, IPv4-mapped unless `v6`.
+static void roce1_frame(uint8_t bytes[90], unsigned to, bool v6, uint8_t hops)
+{
+	uint8_t gid[2][16] = {{0}};
+	unsigned ends[2] = {0, to};
+
+	for (unsigned i = 0; i < 2; i++) {
+		gid[i][10] = gid[i][11] = 0xff;
+		put_be32(gid[i] + 12, peer_ip(ends[i]));
+		if (v6)
+			peer_ip6(ends[i], gid[i]);
+	}
+	memset(bytes, 0, 90);
+	uint8_t *p = eth_put(bytes, peer_mac(to), peer_mac(0), ETHERTYPE_VLAN);
+	p = vlan_put(p, 5 << 13, ETHERTYPE_ROCE1);
+	p = ipv6_put(p, 3 << 2, 0, 20, GRH_NEXT_BTH, hops, gid[0], gid[1]); // class: not DSCP 3
+	p = bth_put(p, ROCE_ACK, BTH_MIG, 0, 7, false, 0);
+	aeth_put(p, 0x1f, 0);
+}
+
+static void roce_v1_is_switched_as_it_is(void **state)
+{
+	uint8_t bytes[90];
+
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		bench_default();
+		roce1_frame(bytes, 2, v6, 1);
+		send_bytes(0, bytes, sizeof(bytes));
+		roce1_frame(bytes, 99, v6, 64); // nobody's GID
+		send_bytes(0, bytes, sizeof(bytes));
+		run(SIM_MS);
+		roce1_frame(bytes, 2, v6, 1);
+		const struct record *r = got(2, 0);
+		assert_int_equal(r->len, sizeof(bytes));
+		assert_memory_equal(
+			r->bytes, bytes, sizeof(bytes)); // MACs, hop limit: nothing changes
+		assert_int_equal(counters(0)->prio[5].rx_frames, 2); // the class of the tag
+		assert_int_equal(counters(0)->drops[DROP_NO_ROUTE], 1);
+		assert_int_equal(b->sw->dropped, 1);
+		bench_stop();
+	}
+}
+
 static void each_refusal_has_its_reason(void **state)
 {
 	uint8_t bytes[1600];
@@ -323,6 +366,7 @@ int main(void)
 		cmocka_unit_test(forwards_with_ttl_macs_and_time_of_the_next_hop),
 		cmocka_unit_test(forwards_ipv6_with_one_hop_less),
 		cmocka_unit_test(pcp_decides_when_it_is_trusted),
+		cmocka_unit_test(roce_v1_is_switched_as_it_is),
 		cmocka_unit_test(each_refusal_has_its_reason),
 		cmocka_unit_test(a_removed_route_is_no_route),
 		cmocka_unit_test(truncation_at_every_byte_is_a_counted_drop),

@@ -15,12 +15,18 @@
 // random   Each frame takes a path at random (Dixit et al., "On the impact of packet spraying",
 //          INFOCOM 2013). State: the random stream.
 //
-// The last two reorder: receivers need tolerance (`ooo` of a NIC). All of a route's frames are
+// adaptive Each frame takes the shortest queue of two random paths and the one it took last (DRILL
+//          with d = 2, m = 1: Ghorbani et al., SIGCOMM 2017; adaptive routing of switch chips looks
+//          at all). Two choices are nearly as good as all, and a path that is slow, paused or busy
+//          with others' traffic gets what it can carry. State: the random stream, and the position
+//          taken last for each destination.
+//
+// All but flowlets reorder: receivers need tolerance (`ooo` of a NIC). All of a route's frames are
 // treated alike, acknowledgements and foreign traffic included. Routes of a single port involve no
 // choice and leave the state alone.
 //
-// Simplified: choices ignore queue lengths. Weights are those of the group, where a port may occur
-// more than once.
+// Simplified: but for adaptive, choices ignore queue lengths, and nothing looks beyond the switch's
+// own queues. Weights are those of the group, where a port may occur more than once.
 #include "models/load_balance.h"
 
 #include <errno.h>
@@ -46,7 +52,7 @@ int lb_init(struct load_balancer *lb, enum lb_mode mode, uint32_t n_endpoints, u
 		.seed = seed,
 		.gap = gap,
 		.rng = rng_stream(seed, UINT64_C(0x6c62))};
-	if (mode == LB_SPRAY) {
+	if (mode == LB_SPRAY || mode == LB_ADAPTIVE) {
 		lb->turn = calloc(n_endpoints ? n_endpoints : 1, sizeof(*lb->turn));
 		if (lb->turn == NULL)
 			return -ENOMEM;
@@ -111,8 +117,35 @@ int lb_port(struct load_balancer *lb, const struct ecmp *e, uint32_t endpoint, u
 	case LB_FLOWLET:
 		return ports[by_flowlet(lb, flow_hash, n, now)];
 	case LB_ECMP:
+	case LB_ADAPTIVE:
 	case LB_MODE_COUNT:
 		break;
 	}
 	return ecmp_port(e, endpoint, flow_hash);
+}
+
+unsigned lb_candidates(struct load_balancer *lb, const struct ecmp *e, uint32_t endpoint,
+	uint16_t ports[LB_CANDIDATES])
+{
+	const uint16_t *group;
+	unsigned n = ecmp_group(e, endpoint, &group);
+
+	if (n == 0)
+		return 0;
+	if (n == 1) {
+		lb->sampled[0] = 0;
+		ports[0] = group[0];
+		return 1;
+	}
+	for (unsigned i = 0; i < LB_CANDIDATES - 1; i++)
+		lb->sampled[i] = (uint16_t)rng_below(&lb->rng, n);
+	lb->sampled[LB_CANDIDATES - 1] = lb->turn[endpoint] % n; // the group may have shrunk
+	for (unsigned i = 0; i < LB_CANDIDATES; i++)
+		ports[i] = group[lb->sampled[i]];
+	return LB_CANDIDATES;
+}
+
+void lb_took(struct load_balancer *lb, uint32_t endpoint, unsigned candidate)
+{
+	lb->turn[endpoint] = lb->sampled[candidate];
 }

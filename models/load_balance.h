@@ -10,10 +10,11 @@
 #include "models/ecmp.h"
 
 // X(id, name, what it does)
-#define LB_MODES(X)                                                             \
-	X(ECMP, "ecmp", "all frames of a flow take one path, chosen by a hash") \
-	X(SPRAY, "spray", "frames to a destination take the paths in turn")     \
-	X(RANDOM, "random", "each frame takes a random path")                   \
+#define LB_MODES(X)                                                              \
+	X(ECMP, "ecmp", "all frames of a flow take one path, chosen by a hash")  \
+	X(SPRAY, "spray", "frames to a destination take the paths in turn")      \
+	X(RANDOM, "random", "each frame takes a random path")                    \
+	X(ADAPTIVE, "adaptive", "each frame takes the shortest of a few queues") \
 	X(FLOWLET, "flowlet", "a flow may change its path after a gap")
 
 enum lb_mode {
@@ -24,6 +25,7 @@ enum lb_mode {
 };
 
 #define LB_FLOWLETS_LOG2 12
+#define LB_CANDIDATES    3
 
 struct lb_flowlet {
 	simtime_t last;  // its newest frame
@@ -35,8 +37,10 @@ struct load_balancer {
 	uint32_t seed;
 	simtime_t gap; // LB_FLOWLET
 	struct rng rng;
-	uint16_t *turn;             // LB_SPRAY: [n_endpoints], position in the group of the next
-	struct lb_flowlet *flowlet; // LB_FLOWLET: [2^LB_FLOWLETS_LOG2], by hash
+	uint16_t *turn; // [n_endpoints], a position in the group. LB_SPRAY: of the next port,
+			// LB_ADAPTIVE: of the last one taken
+	uint16_t sampled[LB_CANDIDATES]; // LB_ADAPTIVE: positions of lb_candidates()
+	struct lb_flowlet *flowlet;      // LB_FLOWLET: [2^LB_FLOWLETS_LOG2], by hash
 };
 
 // As scenario files have it.
@@ -47,6 +51,13 @@ int lb_init(struct load_balancer *lb, enum lb_mode mode, uint32_t n_endpoints, u
 	simtime_t gap);
 void lb_fini(struct load_balancer *lb);
 
-// As ecmp_port() for a balancer that is not LB_ECMP: the port for this frame.
+// As ecmp_port() for a balancer that is neither LB_ECMP nor LB_ADAPTIVE: the port for this frame.
 int lb_port(struct load_balancer *lb, const struct ecmp *e, uint32_t endpoint, uint32_t flow_hash,
 	simtime_t now);
+
+// LB_ADAPTIVE: ports to choose from for a frame to `endpoint`, 0 (no route) to LB_CANDIDATES of
+// them; the same one may come twice. The caller takes the one whose queue is shortest and says
+// which by lb_took().
+unsigned lb_candidates(struct load_balancer *lb, const struct ecmp *e, uint32_t endpoint,
+	uint16_t ports[LB_CANDIDATES]);
+void lb_took(struct load_balancer *lb, uint32_t endpoint, unsigned candidate);

@@ -15,8 +15,8 @@
 // (depart); on an idle port that is the same instant, so such a frame is only held against the
 // thresholds (mmu_pass) and never charged.
 //
-// The route's port is chosen by flow, or as load_balancing says (models/load_balance.h): among
-// equals only, and without regard to their queues.
+// The route's port is chosen by flow, or as load_balancing says (models/load_balance.h), among
+// equals only.
 //
 // PFC frames go out before anything else but never cut a frame in two: they leave at the next
 // depart. A paused priority stops its queue at the next pick; the frame in transmission is
@@ -67,13 +67,41 @@ static __attribute__((noinline)) void classify_tag(
 	f->queue = m->tc_to_queue[tc];
 }
 
+// Whether a frame for `queue` would leave by port `a` before it would by `b`.
+static bool leaves_sooner(const struct ethernet_switch *s, unsigned a, unsigned b, unsigned queue)
+{
+	uint32_t waiting_a = s->port[a].queue[queue].bytes;
+	uint32_t waiting_b = s->port[b].queue[queue].bytes;
+
+	return waiting_a != waiting_b
+		       ? waiting_a < waiting_b
+		       : s->node.ports[a].out->free_at < s->node.ports[b].out->free_at;
+}
+
+// As ecmp_port(), for a switch that balances otherwise.
+static __attribute__((noinline)) int balance(struct ethernet_switch *s, const struct frame *f)
+{
+	uint16_t ports[LB_CANDIDATES];
+	unsigned best = 0;
+
+	if (s->lb.mode != LB_ADAPTIVE)
+		return lb_port(&s->lb, &s->ecmp, f->dst, f->flow_hash, s->node.now);
+	unsigned n = lb_candidates(&s->lb, &s->ecmp, f->dst, ports);
+	if (n == 0)
+		return ECMP_NO_ROUTE;
+	for (unsigned i = 1; i < n; i++)
+		if (leaves_sooner(s, ports[i], ports[best], f->queue))
+			best = i;
+	lb_took(&s->lb, f->dst, best);
+	return ports[best];
+}
+
 // Output port of the frame and its index, or NULL: dropped and gone.
 static inline struct switch_port *stage_route(
 	struct ethernet_switch *s, unsigned port, struct frame *f, unsigned *index)
 {
-	int out = likely(s->lb.mode == LB_ECMP)
-			  ? ecmp_port(&s->ecmp, f->dst, f->flow_hash)
-			  : lb_port(&s->lb, &s->ecmp, f->dst, f->flow_hash, s->node.now);
+	int out = likely(s->lb.mode == LB_ECMP) ? ecmp_port(&s->ecmp, f->dst, f->flow_hash)
+						: balance(s, f);
 	const uint8_t *ip = frame_data(f) + f->l3_off;
 	uint8_t ttl = f->flags & FRAME_F_IPV6 ? ip[7] : ip[8];
 

@@ -107,8 +107,8 @@ SECTION(sec_switch, "switches.NAME",
 		"seed of its ECMP hash; auto: a different one per switch", AUTO),
 	ENUM(struct switch_in, sw.load_balancing, "load_balancing", balancings, "ecmp",
 		"choice among equal-cost ports: ecmp: by a hash of the flow; spray: frame by frame in "
-		"turn; random: frame by frame; flowlet: anew after a gap (spray and random reorder, see "
-		"a NIC's ooo)"),
+		"turn; random: frame by frame; adaptive: frame by frame by queue length; flowlet: anew "
+		"after a gap (spray, random and adaptive reorder, see a NIC's ooo)"),
 	NUM(struct switch_in, sw.flowlet_gap, "flowlet_gap", Q_TIME, "50us", 0, SIM_S,
 		"flowlet: pause of a flow after which its path is chosen anew"));
 

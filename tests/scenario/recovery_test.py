@@ -75,6 +75,26 @@ workloads:
 """
 
 
+UNEQUAL = """\
+name: unequal
+defaults:
+  link: {rate: 100Gbps, length: 5m}
+  switch: {load_balancing: %s, buffer: 1MB}
+  nic: {ooo: 4096}
+switches: [leaf1, leaf2, spine1, spine2]
+hosts: [h1, h2]
+links:
+  - [h1, leaf1]
+  - [h2, leaf2]
+  - [leaf1, spine1]
+  - {ends: [leaf1, spine2], rate: 25Gbps}
+  - [leaf2, spine1]
+  - [leaf2, spine2]
+workloads:
+  f: {src: h1, dst: h2, bytes: 50MB}
+"""
+
+
 class Recovery(unittest.TestCase):
     def results(self, text, *args):
         with tempfile.TemporaryDirectory(prefix="fabemu-recovery-") as tmp:
@@ -151,7 +171,7 @@ class Recovery(unittest.TestCase):
 
     def test_results_do_not_depend_on_lcores(self):
         for text in (LOSSY % "selective-repeat", SPRAY % ("random", 64, "selective-repeat"),
-                     SPRAY % ("spray", 8, "go-back-N")):
+                     SPRAY % ("adaptive", 8, "go-back-N")):
             one, two = (self.results(text, "--lcores", n) for n in "12")
             for key in ("digest", "flows", "ports", "drops"):
                 self.assertEqual(one[key], two[key])
@@ -181,6 +201,18 @@ class Recovery(unittest.TestCase):
         # Two flows on one path take twice as long. (4 flows choose 4 paths without a collision with
         # probability 4! / 4^4 = 9 %; both directions 1 %. The seed of this test is no such case.)
         self.assertGreater(self.makespan(ecmp), 1.95 * alone)
+
+    # Of two paths one has a quarter of the rate. In turn each gets half of the frames, and PFC slows
+    # the sender to twice the slow one: 50 Gb/s. By queue length the two carry what they can, and the
+    # host's line is the bottleneck.
+    def test_adaptive_balancing_uses_paths_by_what_they_carry(self):
+        goodput = {}
+        for mode in ("spray", "adaptive"):
+            f = self.results(UNEQUAL % mode)["flows"][0]
+            self.assertEqual((f["state"], f["retransmissions"]), ("completed", 0))
+            goodput[mode] = f["goodput_bps"]
+        self.assertAlmostEqual(goodput["spray"] / LINE, 0.5, delta=0.02)
+        self.assertGreater(goodput["adaptive"] / LINE, 0.97)
 
     def test_go_back_n_takes_reordering_for_loss(self):
         s, again, naks = self.spray("spray", 0)

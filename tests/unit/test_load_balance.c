@@ -120,6 +120,46 @@ static void a_flowlet_keeps_its_port_until_a_gap(void **state)
 	down(&lb, &e);
 }
 
+// Two draws among four ports and the one taken before. If always the last port of the group is
+// taken when it is among them, it soon always is.
+static void adaptive_offers_random_ports_and_the_last_one_taken(void **state)
+{
+	struct load_balancer lb;
+	struct ecmp e;
+	int count[4] = {0};
+
+	up(&lb, &e, LB_ADAPTIVE, 21);
+	for (int i = 0; i < 20000; i++) {
+		uint16_t ports[LB_CANDIDATES];
+		assert_int_equal(lb_candidates(&lb, &e, 0, ports), LB_CANDIDATES);
+		count[ports[0] - 10]++;
+		count[ports[1] - 10]++;
+		unsigned take = ports[0] == 13 ? 0 : ports[1] == 13 ? 1 : 2;
+		if (i > 100)
+			assert_int_equal(ports[take], 13);
+		lb_took(&lb, 0, take);
+	}
+	for (int i = 0; i < 4; i++) // 40000 draws, as above
+		assert_in_range(count[i], 10000 - 5 * 87, 10000 + 5 * 87);
+	down(&lb, &e);
+}
+
+static void adaptive_has_one_candidate_or_none_where_there_is_no_choice(void **state)
+{
+	uint16_t ports[LB_CANDIDATES];
+	struct load_balancer lb;
+	struct ecmp e;
+
+	up(&lb, &e, LB_ADAPTIVE, 1);
+	assert_int_equal(lb_candidates(&lb, &e, 2, ports), 0);
+	assert_int_equal(lb_candidates(&lb, &e, UINT32_MAX, ports), 0);
+	assert_int_equal(ecmp_set(&e, 2, four, 1), 0);
+	assert_int_equal(lb_candidates(&lb, &e, 2, ports), 1);
+	assert_int_equal(ports[0], 10);
+	lb_took(&lb, 2, 0);
+	down(&lb, &e);
+}
+
 static void a_single_port_or_none_is_no_choice(void **state)
 {
 	static const uint16_t one[] = {7};
@@ -160,6 +200,8 @@ int main(void)
 		cmocka_unit_test(random_spreads_one_flow_evenly),
 		cmocka_unit_test(the_seed_alone_decides_what_random_draws),
 		cmocka_unit_test(a_flowlet_keeps_its_port_until_a_gap),
+		cmocka_unit_test(adaptive_offers_random_ports_and_the_last_one_taken),
+		cmocka_unit_test(adaptive_has_one_candidate_or_none_where_there_is_no_choice),
 		cmocka_unit_test(a_single_port_or_none_is_no_choice),
 		cmocka_unit_test(a_group_may_shrink_under_spray),
 	};

@@ -112,7 +112,7 @@ static const struct bad table[] = {
 	{"tolerance out of range", NET "defaults: {nic: {ooo: 65537}}\n", 4, "defaults.nic.ooo",
 		"out of range, expected 0 to 65536"},
 	{"load balancing unknown", NET "defaults: {switch: {load_balancing: wcmp}}\n", 4,
-		"defaults.switch.load_balancing", "expected one of: ecmp, spray, random, flowlet"},
+		"defaults.switch.load_balancing", "expected one of: ecmp, spray, random, adaptive, flowlet"},
 
 	// ---- QoS
 	{"dscp out of range", NET "defaults: {qos: {dscp_to_tc: {64: 3}}}\n", 4,

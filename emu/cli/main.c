@@ -16,6 +16,8 @@ static struct command {
 	{"run", cmd_run, "run a scenario and judge its expectations", "fabemu run"},
 	{"check", cmd_check, "validate a scenario and print the fabric it describes",
 		"fabemu check"},
+	{"pcap", cmd_pcap, "judge captures of RoCE traffic, cut lessons out of them",
+		"fabemu pcap"},
 	{"doctor", cmd_doctor, "say what this machine can do and what is missing", "fabemu doctor"},
 	{"help", cmd_help, "explain scenario files, results and commands", "fabemu help"},
 	{"version", cmd_version, "print the version", "fabemu version"},

@@ -8,12 +8,12 @@
 // it are handed out one by one, so that everything is done in order, once, as if they had come so.
 // Payload is not kept: this is for flows whose payload is a formula.
 //
-// A gap is reported only when a packet more than `tolerance` ahead has come: under packet spraying
-// the missing one is likely on its way (IRN 4.4 "NACK threshold"). Then
+// A gap is reported only when a packet more than `tolerance` ahead has come (under packet spraying
+// the missing one is likely on its way; IRN 4.4, "NACK threshold"), or when one comes after the gap
+// has been there for `max_age`, as RACK has it for TCP (RFC 8985). Then
 //   - for a sender that goes back N, once per gap, as always;
 //   - with selective repeat, for every early packet (IRN 3.1): NAK 0x60 with the expected PSN,
-//   which
-//     acknowledges all before it, and a SACK.
+//     and a SACK.
 // Responses are made when the port is free, so one may stand for several early packets: the SACK
 // therefore carries not the triggering PSN alone but what is there of the last 64 up to it, or up
 // to the newest of all while that is news. That also heals the loss of some NAKs in a row.
@@ -81,19 +81,20 @@ uint32_t sr_slots(uint32_t window)
 
 // ---- receiver --------------------------------------------------------------------------------
 
-void sr_receiver_init(struct sr_receiver *s, struct rc_responder *r, uint32_t window,
-	uint32_t tolerance, bool selective, uint64_t *have, struct rc_packet *kept)
+void sr_receiver_init(struct sr_receiver *s, struct rc_responder *r,
+	const struct sr_receiver_config *cfg, uint64_t *have, struct rc_packet *kept)
 {
-	uint32_t slots = sr_slots(window);
+	uint32_t slots = sr_slots(cfg->window);
 
 	*s = (struct sr_receiver){
-		.window = window,
-		.tolerance = tolerance,
+		.window = cfg->window,
+		.tolerance = cfg->tolerance,
+		.max_age = cfg->max_age,
 		.mask = slots - 1,
 		.told = UINT32_MAX, // no PSN
 		.have = have,
 		.kept = kept,
-		.selective = selective,
+		.selective = cfg->selective,
 	};
 	memset(have, 0, slots / WORD * sizeof(*have));
 	r->keeps = true;
@@ -105,9 +106,10 @@ static bool holds(const struct sr_receiver *s, uint32_t psn)
 }
 
 // The gap before what is kept is to be reported.
-static bool intolerable(const struct sr_receiver *s, const struct rc_responder *r)
+static bool intolerable(const struct sr_receiver *s, const struct rc_responder *r, simtime_t now)
 {
-	return s->n_kept != 0 && psn_diff(s->newest, r->epsn) > (int32_t)s->tolerance;
+	return s->n_kept != 0 && (psn_diff(s->newest, r->epsn) > (int32_t)s->tolerance ||
+					 now - s->gap_at > s->max_age);
 }
 
 static int report(const struct sr_receiver *s, struct rc_responder *r)
@@ -120,7 +122,7 @@ static int report(const struct sr_receiver *s, struct rc_responder *r)
 	return SR_RESPOND;
 }
 
-int sr_keep(struct sr_receiver *s, struct rc_responder *r, const struct rc_packet *p)
+int sr_keep(struct sr_receiver *s, struct rc_responder *r, simtime_t now, const struct rc_packet *p)
 {
 	int32_t ahead = psn_diff(p->psn, r->epsn);
 	uint32_t slot = p->psn & s->mask;
@@ -129,6 +131,8 @@ int sr_keep(struct sr_receiver *s, struct rc_responder *r, const struct rc_packe
 	if (ahead > (int32_t)s->window)
 		return SR_DROPPED | report(s, r);
 	s->trigger = p->psn;
+	if (s->n_kept == 0)
+		s->gap_at = now;
 	if (holds(s, p->psn)) {
 		verdict = SR_DUPLICATE;
 	} else {
@@ -138,7 +142,7 @@ int sr_keep(struct sr_receiver *s, struct rc_responder *r, const struct rc_packe
 		set_bit(s->have, slot);
 		s->kept[slot] = *p;
 	}
-	return intolerable(s, r) ? verdict | report(s, r) : verdict;
+	return intolerable(s, r, now) ? verdict | report(s, r) : verdict;
 }
 
 bool sr_next(struct sr_receiver *s, const struct rc_responder *r, struct rc_packet *out)
@@ -153,9 +157,10 @@ bool sr_next(struct sr_receiver *s, const struct rc_responder *r, struct rc_pack
 	return true;
 }
 
-bool sr_caught_up(struct sr_receiver *s, struct rc_responder *r)
+bool sr_caught_up(struct sr_receiver *s, struct rc_responder *r, simtime_t now)
 {
-	if (intolerable(s, r))
+	s->gap_at = now;
+	if (intolerable(s, r, now))
 		return s->selective && report(s, r) != 0;
 	if (r->nak == AETH_NAK_PSN_SEQ) {
 		r->nak = 0;

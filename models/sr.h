@@ -9,8 +9,9 @@
 //
 //	result = rc_rx_request(r, packet)
 //	RC_RX_GAP:       sr_keep(s, r, packet)
-//	RC_RX_IN_ORDER:  if (s->n_kept) while (sr_next(s, r, &p)) rc_rx_request(r, &p);
-// sr_caught_up()
+//	RC_RX_IN_ORDER:  if (s->n_kept != 0)
+//				while (sr_next(s, r, &p)) rc_rx_request(r, &p);
+//				sr_caught_up(s, r)
 //
 // The sender's half (struct sr_sender) stands beside an rc_requester and makes it repeat single
 // packets: use sr_rx_ack(), sr_timeout(), sr_rnr_expired() in place of the rc_ functions, and call
@@ -29,7 +30,9 @@
 struct sr_receiver {
 	uint32_t n_kept;
 	uint32_t window;    // keeps packets at most so far ahead of the expected one
-	uint32_t tolerance; // a gap is reported when a packet more than so far ahead has come
+	uint32_t tolerance; // a gap is reported when a packet more than so far ahead has come,
+	simtime_t max_age;  // or any when the gap is older than this
+	simtime_t gap_at;   // when what was before the packet now missing had all come, and more
 	uint32_t mask;      // of both rings
 	uint64_t *have;     // bit of each slot
 	struct rc_packet *kept;
@@ -42,10 +45,17 @@ struct sr_receiver {
 // Slots that a window takes: a power of two, a multiple of 64.
 uint32_t sr_slots(uint32_t window);
 
+struct sr_receiver_config {
+	uint32_t window;    // 1..SR_WINDOW_MAX
+	uint32_t tolerance; // packets
+	simtime_t max_age;  // SIMTIME_NEVER: no limit
+	bool selective;
+};
+
 // `have`: sr_slots(window) / 64 words, `kept`: sr_slots(window) packets; the caller's memory. Sets
-// r->keeps. 1 <= window <= SR_WINDOW_MAX.
-void sr_receiver_init(struct sr_receiver *s, struct rc_responder *r, uint32_t window,
-	uint32_t tolerance, bool selective, uint64_t *have, struct rc_packet *kept);
+// r->keeps.
+void sr_receiver_init(struct sr_receiver *s, struct rc_responder *r,
+	const struct sr_receiver_config *cfg, uint64_t *have, struct rc_packet *kept);
 
 enum sr_verdict {
 	SR_DROPPED,   // too far ahead
@@ -56,12 +66,13 @@ enum sr_verdict {
 };
 
 // A packet for which rc_rx_request() said RC_RX_GAP.
-int sr_keep(struct sr_receiver *s, struct rc_responder *r, const struct rc_packet *p);
+int sr_keep(
+	struct sr_receiver *s, struct rc_responder *r, simtime_t now, const struct rc_packet *p);
 // The kept packet that `r` expects now, to be given to rc_rx_request(); false when it is not there.
 bool sr_next(struct sr_receiver *s, const struct rc_responder *r, struct rc_packet *out);
 // To be called when sr_next() has said false after packets were taken: withdraws a NAK that has
 // become unnecessary, or renews it for the next gap. True when a response is to be sent.
-bool sr_caught_up(struct sr_receiver *s, struct rc_responder *r);
+bool sr_caught_up(struct sr_receiver *s, struct rc_responder *r, simtime_t now);
 // What a NAK that is sent now says beyond its PSN. False: nothing.
 bool sr_sack(struct sr_receiver *s, const struct rc_responder *r, struct roce_sack *out);
 

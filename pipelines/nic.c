@@ -264,7 +264,7 @@ static bool valid(const struct nic_config *c)
 	       c->timeout <= 31 && c->retry_cnt <= 7 && c->rnr_retry <= 7 &&
 	       c->max_rd_atomic >= 1 && c->recv_depth <= NIC_RECV_DEPTH_MAX &&
 	       c->min_rnr_timer <= 31 && !(c->adaptive && c->recovery == NIC_SELECTIVE_REPEAT) &&
-	       c->ooo <= SR_WINDOW_MAX && c->rto_low > 0 && c->rto_low <= c->rto_high &&
+	       c->ooo <= SR_WINDOW_MAX && c->ooo_time >= 0 && c->rto_low > 0 && c->rto_low <= c->rto_high &&
 	       (c->recovery != NIC_SELECTIVE_REPEAT || window_of(c) <= SR_WINDOW_MAX);
 }
 

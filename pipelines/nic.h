@@ -64,7 +64,8 @@ struct nic_config {
 	// Loss recovery, see models/sr.h. Both ends of a flow must have the same.
 	enum nic_recovery_kind recovery;
 	uint32_t ooo; // packets that may come this far ahead of a missing one before it is reported
-	uint64_t bdp_cap; // payload bytes in flight per QP, in whole packets; 0: `window` only
+	simtime_t ooo_time; // or for this long; 0: however long
+	uint64_t bdp_cap;   // payload bytes in flight per QP, in whole packets; 0: `window` only
 	// Selective repeat: when it repeats, 0 < low <= high; `timeout` and `retry_cnt` still say
 	// when a QP fails.
 	simtime_t rto_low, rto_high;

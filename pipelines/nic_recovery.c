@@ -32,15 +32,19 @@ static int make_receiver(struct nic *nic, struct nic_qp *qp, uint32_t peer_windo
 {
 	struct nic_recovery *rec = qp->rec;
 	bool selective = nic->cfg.recovery == NIC_SELECTIVE_REPEAT;
-	uint32_t window = selective ? peer_window : nic->cfg.ooo;
-	uint32_t slots = sr_slots(window);
+	struct sr_receiver_config cfg = {
+		.window = selective ? peer_window : nic->cfg.ooo,
+		.tolerance = nic->cfg.ooo,
+		.max_age = nic->cfg.ooo_time != 0 ? nic->cfg.ooo_time : SIMTIME_NEVER,
+		.selective = selective,
+	};
+	uint32_t slots = sr_slots(cfg.window);
 
 	rec->have = calloc(slots / WORD_BITS, sizeof(*rec->have));
 	rec->kept = calloc(slots, sizeof(*rec->kept));
 	if (rec->have == NULL || rec->kept == NULL)
 		return -ENOMEM;
-	sr_receiver_init(
-		&rec->rx, &qp->resp, window, nic->cfg.ooo, selective, rec->have, rec->kept);
+	sr_receiver_init(&rec->rx, &qp->resp, &cfg, rec->have, rec->kept);
 	return 0;
 }
 
@@ -118,7 +122,7 @@ void nic_recovery_rnr_expired(struct nic_qp *qp, simtime_t now)
 int nic_recovery_early(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p)
 {
 	uint64_t ahead = (uint64_t)psn_diff(p->psn, qp->resp.epsn);
-	int verdict = sr_keep(&qp->rec->rx, &qp->resp, p);
+	int verdict = sr_keep(&qp->rec->rx, &qp->resp, nic->node.now, p);
 	int respond = verdict & SR_RESPOND ? RC_RX_RESPOND : 0;
 
 	switch ((enum sr_verdict)(verdict & SR_VERDICT)) {

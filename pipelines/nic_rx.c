@@ -45,7 +45,7 @@ static __attribute__((noinline)) int catch_up(struct nic *nic, struct nic_qp *qp
 			nic->ctr.resp_invalid_request++;
 		result |= next & RC_RX_RESPOND;
 	}
-	return sr_caught_up(s, &qp->resp) ? result | RC_RX_RESPOND : result;
+	return sr_caught_up(s, &qp->resp, nic->node.now) ? result | RC_RX_RESPOND : result;
 }
 
 static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode, uint32_t psn,

@@ -195,6 +195,8 @@ static json_t *nic_json(const struct sc_nic *nic)
 	set_text(o, "recovery",
 		nic->recovery == SC_SELECTIVE_REPEAT ? "selective-repeat" : "go-back-N");
 	set_int(o, "ooo", nic->ooo);
+	if (nic->ooo_time != 0)
+		set_int(o, "ooo_time_ps", (uint64_t)nic->ooo_time);
 	if (nic->bdp_cap != 0)
 		set_int(o, "bdp_cap", nic->bdp_cap);
 	else

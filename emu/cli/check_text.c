@@ -202,6 +202,8 @@ static void print_recovery(const struct sc_nic *nic, FILE *out)
 		fprintf(out, " bdp cap %s", bytes(nic->bdp_cap));
 	if (nic->ooo != 0)
 		fprintf(out, " ooo %u", nic->ooo);
+	if (nic->ooo_time != 0)
+		fprintf(out, " for %s", duration(nic->ooo_time));
 }
 
 static void print_host(const struct scenario *s, const struct sc_host *h, FILE *out)

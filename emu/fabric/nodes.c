@@ -194,6 +194,7 @@ static int nic_host_create(struct fabric *f, uint32_t node)
 	cfg.min_rnr_timer = nic->min_rnr_timer;
 	cfg.recovery = nic->recovery == SC_SELECTIVE_REPEAT ? NIC_SELECTIVE_REPEAT : NIC_GO_BACK_N;
 	cfg.ooo = nic->ooo;
+	cfg.ooo_time = nic->ooo_time;
 	cfg.bdp_cap = nic->bdp_cap;
 	cfg.rto_low = nic->rto_low;
 	cfg.rto_high = nic->rto_high;

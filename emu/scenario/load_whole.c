@@ -143,7 +143,15 @@ static bool check_nic_recovery(struct loader *l, const struct sc_host *h)
 	const struct sc_nic *nic = &h->nic;
 	uint64_t cap = nic->bdp_cap != 0 ? nic->bdp_cap / nic->payload : UINT64_MAX;
 
-	if (h->kind != SC_HOST_NIC || nic->recovery != SC_SELECTIVE_REPEAT)
+	if (h->kind != SC_HOST_NIC)
+		return true;
+	if (nic->ooo_time != 0 && nic->ooo == 0) {
+		diag_key(&l->d, nic_map(l, h->node, "ooo_time"), "ooo_time",
+			"has no meaning at %s, whose ooo is 0; expected both or none",
+			l->s->nodes[h->node].name);
+		return false;
+	}
+	if (nic->recovery != SC_SELECTIVE_REPEAT)
 		return true;
 	if (nic->rto_low > nic->rto_high) {
 		const struct ynode *low = nic_map(l, h->node, "rto_low");

@@ -121,6 +121,7 @@ struct sc_nic {
 	bool ecn;              // send ECT(0)
 	enum sc_recovery recovery; // the same at both ends of a flow
 	uint32_t ooo;          // packets a missing one may be overtaken by before it is reported
+	simtime_t ooo_time;    // and for how long; 0: however long
 	uint64_t bdp_cap;      // bytes of payload in flight per QP; 0: only `window`
 	simtime_t rto_low;     // selective repeat: when it repeats
 	simtime_t rto_high;    // >= rto_low > 0

@@ -157,12 +157,12 @@ class Cli(unittest.TestCase):
         text = SHORT + """\
 defaults:
   switch: {load_balancing: flowlet, flowlet_gap: 20us}
-  nic: {recovery: selective-repeat, ooo: 8, bdp_cap: 64KB, rto_low: 30us, rto_high: 90us}
+  nic: {recovery: selective-repeat, ooo: 8, ooo_time: 3us, bdp_cap: 64KB, rto_low: 30us, rto_high: 90us}
 """
         p = harness.fabemu(EXE, "check", self.scenario(text))
         self.assertEqual(p.returncode, 0, p.stderr)
         self.assertIn("load balancing flowlet gap 20us", p.stdout)
-        self.assertIn("selective-repeat rto 30us..90us bdp cap 64KB ooo 8", p.stdout)
+        self.assertIn("selective-repeat rto 30us..90us bdp cap 64KB ooo 8 for 3us", p.stdout)
         p = harness.fabemu(EXE, "check", "--json", self.scenario(text))
         nic = json.loads(p.stdout)["hosts"][0]["nic"]
         self.assertEqual(nic["recovery"], "selective-repeat")

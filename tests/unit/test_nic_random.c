@@ -53,6 +53,7 @@ static struct nic_config random_config(uint64_t seed)
 	cfg.window = 1 + rng_below(&chance, 200);
 	cfg.recovery = rng_below(&chance, 2) ? NIC_SELECTIVE_REPEAT : NIC_GO_BACK_N;
 	cfg.ooo = rng_below(&chance, 2) * rng_below(&chance, 40);
+	cfg.ooo_time = rng_below(&chance, 2) * rng_below(&chance, 1000) * SIM_NS;
 	cfg.bdp_cap = rng_below(&chance, 2) * rng_below(&chance, 100000);
 	cfg.max_rd_atomic = (uint8_t)(1 + rng_below(&chance, 8));
 	cfg.adaptive = cfg.recovery == NIC_GO_BACK_N && rng_below(&chance, 4) == 0;

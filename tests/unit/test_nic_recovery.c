@@ -204,6 +204,27 @@ static void tolerance_keeps_what_overtakes(void **state)
 	assert_int_equal(res.retransmitted_packets, 0);
 }
 
+// A frame takes 88.48 ns: 12, 13 and 14 come 88.48, 176.96 and 265.44 ns after 11, and 10 after 14.
+static void what_is_missing_for_too_long_is_a_loss(void **state)
+{
+	static const struct {
+		simtime_t time;
+		unsigned naks;
+	} tries[] = {{300 * SIM_NS, 0}, {200 * SIM_NS, 1}};
+
+	for (size_t i = 0; i < RTE_DIM(tries); i++) {
+		struct nic_config cfg = nic_config_default();
+		cfg.ooo = 64;
+		cfg.ooo_time = tries[i].time;
+		struct rig *r = setup(&cfg, 100);
+		hold = 10;
+		hold_for = 4;
+		struct nic_flow_result res = finish(r);
+		assert_int_equal(res.naks, tries[i].naks);
+		assert_int_equal(res.retransmitted_packets > 0, tries[i].naks > 0);
+	}
+}
+
 // 14 is 4 ahead of 10: a NAK, and dropped. When 10 has come, 18 is 4 ahead of 14: another.
 static void one_packet_more_than_tolerated_is_a_loss(void **state)
 {
@@ -279,6 +300,7 @@ int main(void)
 		cmocka_unit_test(a_sack_from_outside_is_understood),
 		cmocka_unit_test(a_lost_tail_takes_the_short_timeout),
 		cmocka_unit_test(tolerance_keeps_what_overtakes),
+		cmocka_unit_test(what_is_missing_for_too_long_is_a_loss),
 		cmocka_unit_test(one_packet_more_than_tolerated_is_a_loss),
 		cmocka_unit_test(bdp_cap_bounds_what_is_in_flight),
 		cmocka_unit_test(ends_that_disagree_are_refused),

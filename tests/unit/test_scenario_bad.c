@@ -112,7 +112,8 @@ static const struct bad table[] = {
 	{"tolerance out of range", NET "defaults: {nic: {ooo: 65537}}\n", 4, "defaults.nic.ooo",
 		"out of range, expected 0 to 65536"},
 	{"load balancing unknown", NET "defaults: {switch: {load_balancing: wcmp}}\n", 4,
-		"defaults.switch.load_balancing", "expected one of: ecmp, spray, random, adaptive, flowlet"},
+		"defaults.switch.load_balancing",
+		"expected one of: ecmp, spray, random, adaptive, flowlet"},
 
 	// ---- QoS
 	{"dscp out of range", NET "defaults: {qos: {dscp_to_tc: {64: 3}}}\n", 4,
@@ -304,6 +305,8 @@ static const struct bad table[] = {
 	{"timeouts the wrong way round by default",
 		NET "defaults: {nic: {recovery: selective-repeat, rto_high: 1us}}\n", 4,
 		"defaults.nic.rto_high", "is below rto_low at h1"},
+	{"a tolerance of time but not of packets", NET "defaults: {nic: {ooo_time: 1us}}\n", 4,
+		"defaults.nic.ooo_time", "has no meaning at h1, whose ooo is 0"},
 	{"a bitmap too large",
 		NET "defaults:\n  nic: {recovery: selective-repeat,\n    window: 65537}\n", 6,
 		"defaults.nic.window", "is 65537 packets at h1, expected at most 65536"},

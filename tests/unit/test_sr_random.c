@@ -165,8 +165,12 @@ static void setup_ends(struct world *w)
 	}
 	rc_requester_init(&w->q, &w->cfg, w->sq, WRS);
 	rc_responder_init(&w->r, &r);
-	sr_receiver_init(&w->rx, &w->r, ahead, selective(w) ? tolerance : ahead, selective(w),
-		w->have, w->kept);
+	struct sr_receiver_config rx = {.window = ahead,
+		.tolerance = selective(w) ? tolerance : ahead,
+		.max_age =
+			w->kind == PATIENT || rng_below(g, 2) ? SIMTIME_NEVER : rng_below(g, 500),
+		.selective = selective(w)};
+	sr_receiver_init(&w->rx, &w->r, &rx, w->have, w->kept);
 	if (selective(w))
 		sr_sender_init(&w->tx, &w->q, &sr, w->sacked);
 }
@@ -242,13 +246,13 @@ static void at_receiver(struct world *w)
 	int res = give(w, &p.req), kept;
 
 	if (res == RC_RX_GAP) {
-		kept = sr_keep(&w->rx, &w->r, &p.req);
+		kept = sr_keep(&w->rx, &w->r, w->now, &p.req);
 		w->duplicates += (kept & SR_VERDICT) == SR_DUPLICATE;
 		w->respond |= (kept & SR_RESPOND) != 0;
 	} else if (w->rx.n_kept != 0 && res == RC_RX_IN_ORDER) {
 		while (sr_next(&w->rx, &w->r, &p.req))
 			give(w, &p.req);
-		w->respond |= sr_caught_up(&w->rx, &w->r);
+		w->respond |= sr_caught_up(&w->rx, &w->r, w->now);
 	}
 }
 

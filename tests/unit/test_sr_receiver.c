@@ -10,11 +10,14 @@
 
 #include "models/sr.h"
 
+#define MAX_AGE (5 * SIM_US)
+
 struct receiver {
 	struct rc_responder r;
 	struct sr_receiver s;
 	uint64_t have[2];
 	struct rc_packet kept[128];
+	simtime_t now;
 };
 
 static void receiver_up(struct receiver *t, uint32_t window, uint32_t tolerance, bool selective)
@@ -23,7 +26,12 @@ static void receiver_up(struct receiver *t, uint32_t window, uint32_t tolerance,
 
 	memset(t, 0, sizeof(*t));
 	rc_responder_init(&t->r, &cfg);
-	sr_receiver_init(&t->s, &t->r, window, tolerance, selective, t->have, t->kept);
+	sr_receiver_init(&t->s, &t->r,
+		&(struct sr_receiver_config){.window = window,
+			.tolerance = tolerance,
+			.max_age = MAX_AGE,
+			.selective = selective},
+		t->have, t->kept);
 }
 
 // A SEND of one packet arrives: what sr_keep() says, or SR_VERDICT | SR_RESPOND if it was its turn.
@@ -34,10 +42,10 @@ static int rx(struct receiver *t, uint32_t psn)
 	int result = rc_rx_request(&t->r, 0, &p, &out);
 
 	if ((result & RC_RX_RESULT) == RC_RX_GAP)
-		return sr_keep(&t->s, &t->r, &p);
+		return sr_keep(&t->s, &t->r, t->now, &p);
 	while (sr_next(&t->s, &t->r, &p))
 		rc_rx_request(&t->r, 0, &p, &out);
-	sr_caught_up(&t->s, &t->r);
+	sr_caught_up(&t->s, &t->r, t->now);
 	return SR_VERDICT | SR_RESPOND;
 }
 
@@ -84,6 +92,30 @@ static void a_gap_beyond_the_tolerance_is_reported_once(void **state)
 	assert_int_equal(rx(&t, 5), SR_KEPT);
 	assert_int_equal(rx(&t, 6), SR_DROPPED | SR_RESPOND);
 	answers(&t, AETH_NAK_PSN_SEQ, 1);
+}
+
+// The gap before 1 is MAX_AGE old when 2 comes, and a picosecond more when 3 does. The gap before 5
+// is counted from when 0 came.
+static void a_gap_is_tolerated_for_a_time(void **state)
+{
+	struct receiver t;
+
+	receiver_up(&t, 16, 16, false);
+	t.now = SIM_US;
+	assert_int_equal(rx(&t, 1), SR_KEPT);
+	t.now += MAX_AGE;
+	assert_int_equal(rx(&t, 2), SR_KEPT);
+	t.now++;
+	assert_int_equal(rx(&t, 3), SR_KEPT | SR_RESPOND);
+	answers(&t, AETH_NAK_PSN_SEQ, 0);
+	assert_int_equal(rx(&t, 5), SR_KEPT);
+	rx(&t, 0);
+	answers(&t, ACK, 3);
+	t.now += MAX_AGE;
+	assert_int_equal(rx(&t, 6), SR_KEPT);
+	t.now++;
+	assert_int_equal(rx(&t, 7), SR_KEPT | SR_RESPOND);
+	answers(&t, AETH_NAK_PSN_SEQ, 4);
 }
 
 static void a_nak_not_sent_yet_is_withdrawn_when_the_gap_closes(void **state)
@@ -187,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(early_packets_are_taken_when_the_missing_one_comes),
 		cmocka_unit_test(a_gap_beyond_the_tolerance_is_reported_once),
+		cmocka_unit_test(a_gap_is_tolerated_for_a_time),
 		cmocka_unit_test(a_nak_not_sent_yet_is_withdrawn_when_the_gap_closes),
 		cmocka_unit_test(selective_repeat_reports_every_early_packet),
 		cmocka_unit_test(the_next_gap_is_reported_when_one_closes),

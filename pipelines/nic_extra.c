@@ -242,7 +242,8 @@ static void count_request(struct nic *nic, const struct rc_packet *p, int result
 	}
 }
 
-static void request(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p)
+// One packet whose turn may have come. Returns as rc_rx_request().
+static int take(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p)
 {
 	struct nic_extra *x = qp->extra;
 	struct rc_accept a;
@@ -250,12 +251,29 @@ static void request(struct nic *nic, struct nic_qp *qp, const struct rc_packet *
 	if (x != NULL && x->ring != NULL)
 		give_receives(x, nic->node.now);
 	int result = rc_rx_request(&qp->resp, nic->node.now, p, &a);
+	if ((result & RC_RX_RESULT) == RC_RX_GAP && qp->resp.keeps)
+		result = nic_recovery_early(nic, qp, p);
 	count_request(nic, p, result);
-	nic->ctr.rdma_rx_bytes += p->payload;
 	if (result & RC_RX_ATOMIC)
 		execute(qp, &a);
 	if (result & RC_RX_RECV_DONE)
 		receive_done(x, nic->node.now);
+	return result;
+}
+
+static void request(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p)
+{
+	int result = take(nic, qp, p);
+
+	nic->ctr.rdma_rx_bytes += p->payload;
+	if ((result & RC_RX_RESULT) == RC_RX_IN_ORDER && qp->resp.keeps &&
+		qp->rec->rx.n_kept != 0) {
+		struct rc_packet kept;
+		while (sr_next(&qp->rec->rx, &qp->resp, &kept))
+			result |= take(nic, qp, &kept) & RC_RX_RESPOND;
+		if (sr_caught_up(&qp->rec->rx, &qp->resp, nic->node.now))
+			result |= RC_RX_RESPOND;
+	}
 	if (rc_resp_pending(&qp->resp) == RC_RESP_DATA) {
 		qp->answers = true;
 		nic_qp_wake(nic, qp);

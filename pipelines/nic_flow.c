@@ -44,8 +44,6 @@ static bool carried(const struct nic *src, const struct nic *dst, const struct n
 		return c->transport == QP_RC && !keeps &&
 		       src->cfg.max_rd_atomic <= dst->cfg.max_rd_atomic &&
 		       (c->op == WR_READ || c->message_bytes == RC_ATOMIC_BYTES);
-	if (keeps && dst->cfg.recv_depth != 0)
-		return false;
 	return c->transport != QP_UD ||
 	       ((c->op == WR_SEND || c->op == WR_SEND_IMM) && c->message_bytes <= src->cfg.payload);
 }

@@ -37,8 +37,6 @@ static const char *problem_of(
 		return "a larger `max_rd_atomic` at src than at dst, expected one not above it";
 	if (f->roce1 && src->recovery == SC_SELECTIVE_REPEAT)
 		return "RoCE v1 with selective-repeat, expected go-back-N";
-	if (keeps && dst->recv_depth != 0 && wr_needs_recv(f->op))
-		return "a `recv_depth` with `ooo` or selective-repeat, expected neither";
 	return NULL;
 }
 

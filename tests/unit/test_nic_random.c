@@ -57,7 +57,7 @@ static struct nic_config random_config(uint64_t seed)
 	cfg.bdp_cap = rng_below(&chance, 2) * rng_below(&chance, 100000);
 	cfg.max_rd_atomic = (uint8_t)(1 + rng_below(&chance, 8));
 	cfg.adaptive = cfg.recovery == NIC_GO_BACK_N && rng_below(&chance, 4) == 0;
-	if (cfg.recovery == NIC_GO_BACK_N && cfg.ooo == 0 && rng_below(&chance, 3) == 0) {
+	if (rng_below(&chance, 3) == 0) {
 		cfg.recv_depth = 1 + rng_below(&chance, 20);
 		cfg.recv_rate = rng_below(&chance, 2) * 100000;
 		cfg.min_rnr_timer = (uint8_t)(1 + rng_below(&chance, 10));

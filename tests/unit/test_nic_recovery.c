@@ -67,9 +67,8 @@ static bool tap(struct rig *r, enum rig_side from, struct frame *f)
 	return i != lose && i != hold;
 }
 
-static struct rig *setup(const struct nic_config *cfg, unsigned packets)
+static struct rig *setup_flow(const struct nic_config *cfg, const struct nic_flow_config *flow)
 {
-	struct nic_flow_config flow = rig_flow(0, packets * 1024);
 	struct rig *r = rig_new(cfg, true);
 
 	lose = hold = NEVER;
@@ -77,9 +76,16 @@ static struct rig *setup(const struct nic_config *cfg, unsigned packets)
 	as_foreign = false;
 	sacks_valid = true;
 	r->on_frame = tap;
-	assert_int_equal(nic_add_flow(r->nic[0], r->nic[1], &flow), 0);
+	assert_int_equal(nic_add_flow(r->nic[0], r->nic[1], flow), 0);
 	rig_start(r);
 	return r;
+}
+
+static struct rig *setup(const struct nic_config *cfg, unsigned packets)
+{
+	struct nic_flow_config flow = rig_flow(0, packets * 1024);
+
+	return setup_flow(cfg, &flow);
 }
 
 static struct nic_config selective(void)
@@ -239,6 +245,29 @@ static void one_packet_more_than_tolerated_is_a_loss(void **state)
 	assert_true(res.retransmitted_packets > 0);
 }
 
+// Five SENDs, two receives, and one more each millisecond. 0 is lost, 1..4 are kept. When 0 has
+// come again 1 finds a receive and 2 none: an RNR NAK, and 2 comes again 1.28 ms later; then the
+// same with 3 and with 4, which were kept all the time until their turn.
+static void kept_sends_need_receives_when_their_turn_comes(void **state)
+{
+	struct nic_flow_config flow = rig_flow(0, 1024);
+	struct nic_config cfg = selective();
+
+	cfg.recv_depth = 2;
+	cfg.recv_rate = 1000;
+	cfg.min_rnr_timer = 14; // 1.28 ms
+	flow.op = WR_SEND;
+	flow.messages = 5;
+	struct rig *r = setup_flow(&cfg, &flow);
+	lose = 0;
+	rig_run(r, 10 * SIM_MS);
+	assert_int_equal(nic_counters(r->nic[1])->out_of_buffer, 3);
+	struct nic_flow_result res = finish(r);
+	assert_int_equal(res.delivered_messages, 5);
+	assert_int_equal(res.retransmitted_packets, 4);
+	assert_int_equal(res.timeouts, 0);
+}
+
 // 8 KiB and 1 KiB packets: 8 in flight. 8 packets leave in 0.71 us and their ACKs are back 4.2 us
 // after they began, so that 8 packets take a round trip and the line idles.
 static void bdp_cap_bounds_what_is_in_flight(void **state)
@@ -302,6 +331,7 @@ int main(void)
 		cmocka_unit_test(tolerance_keeps_what_overtakes),
 		cmocka_unit_test(what_is_missing_for_too_long_is_a_loss),
 		cmocka_unit_test(one_packet_more_than_tolerated_is_a_loss),
+		cmocka_unit_test(kept_sends_need_receives_when_their_turn_comes),
 		cmocka_unit_test(bdp_cap_bounds_what_is_in_flight),
 		cmocka_unit_test(ends_that_disagree_are_refused),
 		cmocka_unit_test(settings_out_of_range_are_refused),

@@ -343,10 +343,6 @@ static const struct bad table[] = {
 		NET "defaults: {nic: {recovery: selective-repeat}}\n"
 		    "workloads:\n  f: {src: h1, dst: h2, roce: v1}\n",
 		6, "workloads.f", "RoCE v1 with selective-repeat"},
-	{"receives with tolerance",
-		NET "defaults: {nic: {ooo: 4, recv_depth: 2}}\n"
-		    "workloads:\n  f: {src: h1, dst: h2, op: SEND}\n",
-		6, "workloads.f", "a `recv_depth` with `ooo`"},
 	{"adaptive with selective repeat",
 		NET "defaults: {nic: {recovery: selective-repeat, adaptive_retrans: yes}}\n", 4,
 		"defaults", "h1 has adaptive_retrans and recovery selective-repeat"},

@@ -214,16 +214,10 @@ uint64_t rc_acked_messages(const struct rc_requester *q);
 void rc_tx_rd_atomic(struct rc_requester *q, simtime_t now, struct rc_request *out);
 void rc_tx_slow(struct rc_requester *q, simtime_t now);
 
-// The packet to send now; rc_can_send() must hold.
-static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_request *out)
+// The packet to send now, when it is one of a SEND or WRITE; rc_can_send() must hold.
+static inline void rc_tx_message(struct rc_requester *q, simtime_t now, struct rc_request *out)
 {
 	enum wr_op op = (enum wr_op)q->op;
-
-	if (__builtin_expect(wr_is_rd_atomic(op), 0)) {
-		rc_tx_rd_atomic(q, now, out);
-		return;
-	}
-
 	uint64_t seq = q->nxt++;
 	uint32_t idx = q->in_msg;
 	bool last = idx + 1 == q->msg_pkts;
@@ -240,8 +234,7 @@ static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_r
 	out->solicited = false;
 	q->pos += out->payload;
 	q->in_msg = last ? 0 : idx + 1;
-	if (place & RC_FIRST)
-		out->remote_addr = out->wr->remote_addr + out->pos;
+	out->remote_addr = place & RC_FIRST ? out->wr->remote_addr + out->pos : 0;
 	if (last)
 		out->solicited = out->wr->solicited;
 	if (!out->again)
@@ -253,6 +246,15 @@ static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_r
 		q->since_req = 0;
 	if (q->deadline == SIMTIME_NEVER && q->timeout != SIMTIME_NEVER)
 		q->deadline = now + q->timeout;
+}
+
+// The packet to send now; rc_can_send() must hold.
+static inline void rc_tx_next(struct rc_requester *q, simtime_t now, struct rc_request *out)
+{
+	if (wr_is_rd_atomic((enum wr_op)q->op))
+		rc_tx_rd_atomic(q, now, out);
+	else
+		rc_tx_message(q, now, out);
 }
 
 enum rc_ack_result {

@@ -114,7 +114,7 @@ bool rc_flush_recv(struct rc_responder *r, struct rc_recv *out)
 
 // ---- the past and the future -----------------------------------------------------------------
 
-int rc_rx_unexpected(struct rc_responder *r, const struct rc_packet *p)
+static int unexpected(struct rc_responder *r, const struct rc_packet *p)
 {
 	const struct rc_opcode_rule *rule = &rc_opcode_rules[p->opcode];
 
@@ -206,7 +206,7 @@ static int receive_done(struct rc_responder *r, const struct rc_packet *p,
 	return RC_RX_RECV_DONE;
 }
 
-int rc_rx_full(
+static int expected(
 	struct rc_responder *r, simtime_t now, const struct rc_packet *p, struct rc_accept *out)
 {
 	const struct rc_opcode_rule *rule = &rc_opcode_rules[p->opcode];
@@ -246,4 +246,14 @@ int rc_rx_full(
 		result |= RC_RX_RESPOND;
 	}
 	return result;
+}
+
+int rc_rx_other(
+	struct rc_responder *r, simtime_t now, const struct rc_packet *p, struct rc_accept *out)
+{
+	if (p->psn != r->epsn)
+		return unexpected(r, p);
+	if (rc_opcode_rules[p->opcode].before != r->in_msg || r->failed)
+		return rc_rx_invalid(r);
+	return expected(r, now, p, out);
 }

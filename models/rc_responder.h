@@ -67,7 +67,7 @@ struct rc_responder {
 	bool failed;     // after a fatal NAK nothing more is taken
 	bool ack_due;    // a response waits
 	bool keeps;      // what comes too early is the caller's, who reports it (models/sr.h)
-	bool checked;    // lengths, memory or receives matter: all goes through rc_rx_full()
+	bool checked;    // lengths, memory or receives matter:nothing goes straight
 	uint8_t sending; // resources whose answers wait
 	uint8_t oldest;  // the first of them
 	uint64_t bytes;  // delivered, in order, once: SEND and WRITE
@@ -172,41 +172,51 @@ static inline bool rc_is_request(uint8_t opcode)
 }
 
 // The paths off the straight line of rc_rx_request().
-int rc_rx_unexpected(struct rc_responder *r, const struct rc_packet *p);
-int rc_rx_full(
+int rc_rx_other(
 	struct rc_responder *r, simtime_t now, const struct rc_packet *p, struct rc_accept *out);
-int rc_rx_invalid(struct rc_responder *r);
 
-// A request packet arrived; rc_is_request(p->opcode) must hold. Returns an rc_rx_result and flags.
-// `out` is written as the flags say.
-static inline int rc_rx_request(
-	struct rc_responder *r, simtime_t now, const struct rc_packet *p, struct rc_accept *out)
+// Whether a packet goes straight to rc_rx_straight(): a SEND or WRITE, as expected, of which
+// nothing is to be checked. `opcode` must be that of a request.
+static inline bool rc_is_straight(const struct rc_responder *r, uint8_t opcode, uint32_t psn)
 {
-	const struct rc_opcode_rule *rule = &rc_opcode_rules[p->opcode];
+	const struct rc_opcode_rule *rule = &rc_opcode_rules[opcode];
 
-	if (__builtin_expect(p->psn != r->epsn, 0))
-		return rc_rx_unexpected(r, p);
-	if (__builtin_expect(rule->before != r->in_msg || r->failed, 0))
-		return rc_rx_invalid(r);
-	if (__builtin_expect(r->checked | !rule->plain, 0))
-		return rc_rx_full(r, now, p, out);
+	return psn == r->epsn && rule->before == r->in_msg && !r->failed &&
+	       !(r->checked | !rule->plain);
+}
 
+// Such a packet arrived.
+static inline int rc_rx_straight(struct rc_responder *r, simtime_t now, uint8_t opcode,
+	uint32_t psn, bool ack_req, uint32_t payload)
+{
+	const struct rc_opcode_rule *rule = &rc_opcode_rules[opcode];
 	int result = RC_RX_IN_ORDER;
-	r->epsn = psn_add(p->psn, 1);
+
+	r->epsn = psn_add(psn, 1);
 	r->nak_sent = false;
 	r->in_msg = rule->after;
-	r->bytes += p->payload;
+	r->bytes += payload;
 	r->last_at = now;
 	if (rule->after == RC_IN_NONE) {
 		r->messages++;
 		r->msn = psn_add(r->msn, 1);
 		result |= RC_RX_MESSAGE;
 	}
-	if (p->ack_req | (++r->since_ack >= r->ack_every)) {
+	if (ack_req | (++r->since_ack >= r->ack_every)) {
 		r->ack_due = true;
 		result |= RC_RX_RESPOND;
 	}
 	return result;
+}
+
+// A request packet arrived; rc_is_request(p->opcode) must hold. Returns an rc_rx_result and flags.
+// `out` is written as the flags say.
+static inline int rc_rx_request(
+	struct rc_responder *r, simtime_t now, const struct rc_packet *p, struct rc_accept *out)
+{
+	if (rc_is_straight(r, p->opcode, p->psn))
+		return rc_rx_straight(r, now, p->opcode, p->psn, p->ack_req, p->payload);
+	return rc_rx_other(r, now, p, out);
 }
 
 // ---- responses -------------------------------------------------------------------------------

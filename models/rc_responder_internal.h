@@ -6,6 +6,8 @@
 
 #include "models/rc_responder.h"
 
+// An invalid request; nothing, if the QP has ended already.
+int rc_rx_invalid(struct rc_responder *r);
 // The QP ends with a NAK; returns `result` with its flags.
 int rc_rx_fatal(struct rc_responder *r, uint8_t syndrome, enum rc_rx_result result);
 

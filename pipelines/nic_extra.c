@@ -97,13 +97,18 @@ int nic_extra_post(struct nic_qp *qp, const struct rc_wr *wr)
 	return -EINVAL;
 }
 
-int nic_extra_tx_next(struct nic_qp *qp, simtime_t now, struct rc_request *out)
+// The packet to send now. Returns RC_ACK_* bits: UC and UD complete what they send.
+static int next_packet(struct nic_qp *qp, simtime_t now, struct rc_request *out)
 {
-	return qp->transport == QP_UC ? uc_tx_next(&qp->req, now, out)
-				      : ud_tx_next(&qp->req, now, out);
+	if (qp->transport == QP_UC)
+		return uc_tx_next(&qp->req, now, out);
+	if (qp->transport == QP_UD)
+		return ud_tx_next(&qp->req, now, out);
+	rc_tx_next(&qp->req, now, out);
+	return 0;
 }
 
-void nic_extra_put(struct nic_qp *qp, uint8_t *p, const struct rc_request *r)
+static void put_extensions(const struct nic_qp *qp, uint8_t *p, const struct rc_request *r)
 {
 	const uint8_t *ext = roce_opcodes[r->opcode].ext;
 
@@ -115,6 +120,22 @@ void nic_extra_put(struct nic_qp *qp, uint8_t *p, const struct rc_request *r)
 		p = atomiceth_put(p, r->remote_addr, r->wr->rkey, r->wr->swap_add, r->wr->compare);
 	if (ext[ROCE_EXT_IMM] || ext[ROCE_EXT_IETH])
 		immdt_put(p, r->wr->imm);
+}
+
+void nic_extra_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
+{
+	struct rc_request r;
+	int result = next_packet(qp, nic->node.now, &r);
+	uint8_t *p = nic_put_shape(qp, &qp->shape[r.place], f, (uint32_t)r.ack_req << 31 | r.psn);
+
+	put_extensions(qp, p, &r);
+	f->payload_pos = qp->payload_base + r.pos;
+	nic_request_sent(nic, qp, r.payload, r.again);
+	if (qp->pace_time != 0) // a READ's data counts when it is asked for
+		nic_pace(nic, qp, r.payload ? r.payload : r.dma_len);
+	node_send(&nic->node, port, f);
+	if (result & RC_ACK_COMPLETED)
+		nic_qp_done(nic, qp);
 }
 
 void nic_extra_answer(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)

@@ -93,8 +93,8 @@ struct nic_qp {
 	struct nic_qp *next_ack;
 	uint32_t flow; // global index
 	uint16_t port;
-	uint8_t transport;  // enum qp_transport
-	uint8_t ext_places; // bit by enum rc_place: its packets have extension headers
+	uint8_t transport; // enum qp_transport
+	bool plain;        // it sends WRITEs or SENDs over RC
 	uint8_t tc;
 	uint8_t psn_off; // of the BTH's last word, in a frame
 	uint8_t ready;   // enum nic_ready
@@ -212,6 +212,30 @@ static inline void nic_arm_ack_timer(struct nic *nic, struct nic_qp *qp)
 	node_timer(&nic->node, qp->timer_at, NIC_TIMER_ACK, (uint32_t)(qp - nic->qps));
 }
 
+// A request of so many payload bytes is about to be sent.
+static inline void nic_request_sent(struct nic *nic, struct nic_qp *qp, uint32_t bytes, bool again)
+{
+	nic->ctr.rdma_tx_packets++;
+	nic->ctr.rdma_tx_bytes += bytes;
+	if (unlikely(again)) {
+		qp->retransmitted++;
+		nic->ctr.retransmitted_packets++;
+		if (qp->rec != NULL && qp->rec->selective)
+			sr_sent(&qp->rec->tx, &qp->req);
+	}
+	nic_arm_ack_timer(nic, qp);
+}
+
+// So many bytes count against the rate of its flow.
+static inline void nic_pace(struct nic *nic, struct nic_qp *qp, uint32_t bytes)
+{
+	// The schedule is kept however late the port was, but for no more than one packet.
+	uint64_t t = qp->pace_time * bytes + qp->pace_frac;
+
+	qp->pace_frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
+	qp->pace_at = simtime_max(qp->pace_at + (simtime_t)(t >> BYTE_TIME_SHIFT), nic->node.now);
+}
+
 static inline void nic_fifo_push_ready(struct nic_port *p, struct nic_qp *qp)
 {
 	struct nic_qp_fifo *q = &p->ready[qp->tc];
@@ -280,12 +304,10 @@ int nic_make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, unsigne
 bool nic_needs_extra(const struct nic *nic, const struct nic_flow_config *flow, bool sends);
 int nic_extra_make(struct nic *nic, struct nic_qp *qp, const struct nic_flow_config *flow);
 void nic_extra_free(struct nic_qp *qp);
-// As rc_post_send() and, for UC and UD, uc_tx_next().
+// As rc_post_send().
 int nic_extra_post(struct nic_qp *qp, const struct rc_wr *wr);
-int nic_extra_tx_next(struct nic_qp *qp, simtime_t now, struct rc_request *out);
-// Extension headers of a request other than an RDMA WRITE without immediate.
-void nic_extra_put(struct nic_qp *qp, uint8_t *p, const struct rc_request *r);
-// Sends one answer in `f`.
+// Sends a request, or an answer, in `f`; of queue pairs that are not `plain`.
+void nic_extra_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f);
 void nic_extra_answer(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f);
 // A packet that is none of a plain SEND or WRITE over RC. False: not for such a queue pair.
 bool nic_extra_received(

@@ -154,8 +154,6 @@ static void make_shapes(struct nic_qp *qp, const struct qp_way *w, bool sends, u
 			sends || !rd_atomic ? request_opcode(c, place) : answer_opcode(c, place);
 		uint16_t payload = place & RC_LAST ? last : full;
 		make_shape(&qp->shape[place], w, opcode, 0, data ? payload : 0);
-		if (roce_header_bytes(opcode) != BTH_BYTES)
-			qp->ext_places |= (uint8_t)(1u << place);
 	}
 	qp->psn_off = make_shape(&qp->shape[NIC_SHAPE_ACK], w, ROCE_ACK, 0, 0);
 	if (qp->rec != NULL)
@@ -222,6 +220,7 @@ static int make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
 	qp->tc = cfg->tc;
 	qp->qpn = from->qpn;
 	qp->transport = (uint8_t)cfg->transport;
+	qp->plain = sends && cfg->transport == QP_RC && (cfg->op == WR_WRITE || cfg->op == WR_SEND);
 	qp->ipv6 = cfg->ipv6;
 	qp->roce1 = cfg->roce1;
 	qp->timer_at = SIMTIME_NEVER;

@@ -48,20 +48,15 @@ static __attribute__((noinline)) int catch_up(struct nic *nic, struct nic_qp *qp
 	return sr_caught_up(s, &qp->resp, nic->node.now) ? result | RC_RX_RESPOND : result;
 }
 
-static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode, uint32_t psn,
-	bool ack_req, uint32_t payload)
+// A SEND or WRITE that was not expected.
+static __attribute__((noinline)) int unexpected(struct nic *nic, struct nic_qp *qp, uint8_t opcode,
+	uint32_t psn, bool ack_req, uint32_t payload)
 {
 	struct rc_packet p = {.opcode = opcode, .ack_req = ack_req, .psn = psn, .payload = payload};
 	struct rc_accept accept;
 	int result = rc_rx_request(&qp->resp, nic->node.now, &p, &accept);
 
-	nic->ctr.rdma_rx_bytes += payload;
 	switch (result & RC_RX_RESULT) {
-	case RC_RX_IN_ORDER:
-		count_taken(nic, opcode, result);
-		if (unlikely(qp->resp.keeps))
-			result = catch_up(nic, qp, result);
-		break;
 	case RC_RX_DUPLICATE:
 		nic->ctr.duplicate_request++;
 		break;
@@ -71,6 +66,23 @@ static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode,
 	case RC_RX_INVALID:
 		nic->ctr.resp_invalid_request++;
 		break;
+	}
+	return result;
+}
+
+static void received_request(struct nic *nic, struct nic_qp *qp, uint8_t opcode, uint32_t psn,
+	bool ack_req, uint32_t payload)
+{
+	int result;
+
+	nic->ctr.rdma_rx_bytes += payload;
+	if (likely(rc_is_straight(&qp->resp, opcode, psn))) {
+		result = rc_rx_straight(&qp->resp, nic->node.now, opcode, psn, ack_req, payload);
+		count_taken(nic, opcode, result);
+		if (unlikely(qp->resp.keeps))
+			result = catch_up(nic, qp, result);
+	} else {
+		result = unexpected(nic, qp, opcode, psn, ack_req, payload);
 	}
 	if (result & RC_RX_RESPOND && !qp->ack_queued)
 		nic_fifo_push_ack(&nic->ports[qp->port], qp);

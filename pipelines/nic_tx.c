@@ -9,41 +9,17 @@
 
 static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
 {
-	struct node *n = &nic->node;
 	struct rc_request r;
-	int result = 0;
 
-	if (likely(qp->transport == QP_RC))
-		rc_tx_next(&qp->req, n->now, &r);
-	else
-		result = nic_extra_tx_next(qp, n->now, &r);
+	rc_tx_message(&qp->req, nic->node.now, &r);
 	uint8_t *p = nic_put_shape(qp, &qp->shape[r.place], f, (uint32_t)r.ack_req << 31 | r.psn);
-	if (qp->ext_places >> r.place & 1) {
-		if (likely(r.wr->op == WR_WRITE))
-			reth_put(p, r.remote_addr, r.wr->rkey, r.dma_len);
-		else
-			nic_extra_put(qp, p, &r);
-	}
+	if (r.place & RC_FIRST && r.wr->op == WR_WRITE)
+		reth_put(p, r.wr->remote_addr + r.pos, r.wr->rkey, r.dma_len);
 	f->payload_pos = qp->payload_base + r.pos;
-
-	nic->ctr.rdma_tx_packets++;
-	nic->ctr.rdma_tx_bytes += r.payload;
-	if (unlikely(r.again)) {
-		qp->retransmitted++;
-		nic->ctr.retransmitted_packets++;
-		if (qp->rec != NULL && qp->rec->selective)
-			sr_sent(&qp->rec->tx, &qp->req);
-	}
-	nic_arm_ack_timer(nic, qp);
-	if (unlikely(qp->pace_time != 0)) {
-		// The schedule is kept however late the port was, but for no more than one packet.
-		uint64_t t = qp->pace_time * (r.payload ? r.payload : r.dma_len) + qp->pace_frac;
-		qp->pace_frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
-		qp->pace_at = simtime_max(qp->pace_at + (simtime_t)(t >> BYTE_TIME_SHIFT), n->now);
-	}
-	node_send(n, port, f);
-	if (unlikely(result & RC_ACK_COMPLETED))
-		nic_qp_done(nic, qp);
+	nic_request_sent(nic, qp, r.payload, r.again);
+	if (unlikely(qp->pace_time != 0))
+		nic_pace(nic, qp, r.payload);
+	node_send(&nic->node, port, f);
 }
 
 static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
@@ -169,10 +145,12 @@ void nic_depart(struct node *n, unsigned port)
 		return;
 	}
 	if (qp != NULL) {
-		if (likely(!qp->answers))
+		if (likely(qp->plain))
 			send_request(nic, port, qp, f);
-		else
+		else if (qp->answers)
 			nic_extra_answer(nic, port, qp, f);
+		else
+			nic_extra_request(nic, port, qp, f);
 		next_turn(nic, p, qp);
 	} else if (likely(!p->pfc_due)) {
 		send_response(nic, port, pop_ack(p, 31u - (unsigned)__builtin_clz(acks)), f);

@@ -88,12 +88,15 @@ void check_pause_frame(
 			apply(e, &e->classes[i], pfc.quanta[i], f->time_ns);
 }
 
-// Pauses that the capture's end cuts off last until then, as far as it was seen.
+// Pauses under way last until the capture's end, or until their time runs out.
 void check_pause_end(struct check *c)
 {
+	int64_t end = INT64_MIN;
+
+	for (uint32_t i = 0; i < c->r.n_taps; i++)
+		end = c->taps[i].last_ns > end ? c->taps[i].last_ns : end;
 	for (uint32_t i = 0; i < c->r.n_pauses; i++) {
 		struct check_pause *p = &c->pauses[i];
-		int64_t end = c->taps[c->tap_of[p->interface]].last_ns;
 		for (unsigned k = 0; k < CHECK_PAUSE_CLASSES; k++) {
 			expire(p, &p->classes[k], end);
 			if (p->classes[k].paused)

@@ -50,8 +50,10 @@ void resend_hole_open(
 	struct hole *h = &q->holes[q->n_holes++];
 	*h = (struct hole){psn, n, s->frame->number, s->frame->time_ns, 0};
 	if (q->early_frame != 0 && psn_diff(q->early_psn, psn) >= 0 &&
-		psn_diff(q->early_psn, psn_add(psn, n)) < 0)
+		psn_diff(q->early_psn, psn_add(psn, n)) < 0) {
 		h->acked_frame = q->early_frame;
+		q->early_frame = 0;
+	}
 }
 
 // Takes `psn` out of a hole, which may leave two. False when it was in none.

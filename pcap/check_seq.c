@@ -350,6 +350,8 @@ static void restart(struct check *c, struct flow *f, const struct sight *s)
 	seq_end(c, f);
 	seq_start(f, s->p->psn);
 	f->q.msn_known = false;
+	if (f->f.pairing >= CHECK_BY_PSN)
+		c->flows[f->f.peer]->q.msn_known = false;
 }
 
 void seq_request(struct check *c, struct flow *f, const struct sight *s)

@@ -253,6 +253,8 @@ static void judge_roce(struct check *c, const struct sight *s)
 	r->transport = transport;
 	r->ops[op]++;
 	r->ecn[p->ecn]++;
+	if (roce_opcodes[p->opcode].name == NULL)
+		return;
 	if (transport == ROCE_RC && is_response(op))
 		ack_response(c, f, s);
 	else if (transport == ROCE_RC || transport == ROCE_UC)

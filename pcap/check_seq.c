@@ -229,7 +229,8 @@ static enum part part_of(uint8_t op)
 	}
 }
 
-// Whether the part may come where the flow stands; says so when not.
+// Whether the part may come where the flow stands. If not, says so, and what it belongs to is not
+// known.
 static void judge_order(struct check *c, struct flow *f, const struct sight *s, enum part part,
 	enum check_message kind)
 {
@@ -244,6 +245,7 @@ static void judge_order(struct check *c, struct flow *f, const struct sight *s, 
 		!q->open          ? "no message is under way"
 		: q->kind != kind ? "a message of another kind is under way"
 				  : "a message is under way");
+	f->q.kind = CHECK_MESSAGES;
 }
 
 static void judge_length(struct check *c, struct flow *f, const struct sight *s)

@@ -173,6 +173,8 @@ int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t 
 	X(req_remote_access_errors, "NAKs for a remote access error received")  \
 	X(resp_remote_access_errors, "requests for memory not permitted")       \
 	X(resp_local_length_error, "messages longer than their receive")        \
+	X(resp_cqe_error, "receives completed with an error")                   \
+	X(resp_cqe_flush_error, "receives completed flushed")                   \
 	X(req_cqe_flush_error, "work requests completed flushed")               \
 	X(roce_adp_retrans, "adaptive retransmissions")                         \
 	X(roce_adp_retrans_to, "times they reached the configured timeout")     \

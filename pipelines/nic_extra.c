@@ -219,6 +219,18 @@ static void receive_done(struct nic_extra *x, simtime_t now)
 		x->recv_at = now; // all were posted until now
 }
 
+// A fatal error: the receive it was about, and all others, complete with an error.
+static void flush_receives(struct nic *nic, struct nic_qp *qp, int result)
+{
+	struct rc_recv recv;
+
+	nic->ctr.resp_cqe_error += (result & RC_RX_RECV_DONE) != 0;
+	while (rc_flush_recv(&qp->resp, &recv)) {
+		nic->ctr.resp_cqe_error++;
+		nic->ctr.resp_cqe_flush_error++;
+	}
+}
+
 static void execute(struct nic_qp *qp, const struct rc_accept *a)
 {
 	uint64_t original = qp->extra->word;
@@ -277,7 +289,9 @@ static int take(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p)
 	count_request(nic, p, result);
 	if (result & RC_RX_ATOMIC)
 		execute(qp, &a);
-	if (result & RC_RX_RECV_DONE)
+	if (result & RC_RX_FAILED)
+		flush_receives(nic, qp, result);
+	else if (result & RC_RX_RECV_DONE)
 		receive_done(x, nic->node.now);
 	return result;
 }

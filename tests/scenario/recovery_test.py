@@ -156,6 +156,18 @@ class Recovery(unittest.TestCase):
             self.assertAlmostEqual(goodput[0] / LINE, 1 / (1 + 0.01 * 62), delta=0.07)
             self.assertAlmostEqual(goodput[1] / LINE, 0.99, delta=0.02)
 
+    # Frame by frame by the independent checker, which knows the SACK behind a NAK's AETH.
+    def test_a_capture_of_selective_repeat_is_valid(self):
+        text = LOSSY % "selective-repeat" + "captures:\n  - {file: a.pcapng, taps: a}\n"
+        with tempfile.TemporaryDirectory(prefix="fabemu-recovery-") as tmp:
+            path, out = os.path.join(tmp, "s.yaml"), os.path.join(tmp, "run")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text.replace("20MB", "1MB"))
+            p = harness.fabemu(EXE, "run", path, "--out", out, "--quiet")
+            self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
+            self.assertGreater(harness.read_summary(out)["flows"][0]["naks"], 10)
+            self.assertEqual(harness.capture_errors(os.path.join(out, "a.pcapng")), [])
+
     # For 1 ms, 25 times the timeout, all is lost: the window, and a packet per timeout that probes. The
     # QP does not fail, since its local ACK timeout of 67 ms has not passed even once. When the link is
     # back, one more probe tells that all the window was lost. Only the first packet of the window may

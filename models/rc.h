@@ -206,8 +206,7 @@ static inline uint8_t rc_opcode(enum wr_op op, enum rc_place place)
 	return rc_opcode_of[op][place];
 }
 
-// Messages of work requests completed until now, and their bytes; of a READ the bytes of those of
-// its packets too that have come. Of the oldest request not completed.
+// Messages wholly acknowledged until now (READ, atomics: answered), over the QP's life.
 uint64_t rc_acked_messages(const struct rc_requester *q);
 
 // The paths of rc_tx_next() off the straight line.

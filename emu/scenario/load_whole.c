@@ -87,9 +87,11 @@ static bool check_flow_mtu(struct loader *l, const struct sc_flow *f)
 {
 	const struct scenario *s = l->s;
 	const struct sc_nic *nic = &sc_host_of(s, s->endpoints[f->src].node)->nic;
-	const struct sc_link *link = link_of(s, f->src);
+	const struct sc_link *link = link_of(s, f->op == WR_READ ? f->dst : f->src); // of the data
 	uint64_t longest = f->bytes < nic->payload ? f->bytes : nic->payload;
-	uint64_t packet = (f->ipv6 ? 40 : 20) + ROCE_BYTES + (longest + 3) / 4 * 4;
+	// IP header; RoCE v1: a GRH and no UDP.
+	uint64_t head = f->roce1 ? 40 - 8 : f->ipv6 ? 40 : 20;
+	uint64_t packet = head + ROCE_BYTES + (longest + 3) / 4 * 4;
 
 	if (packet <= link->mtu)
 		return true;

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "models/rc.h"
+#include "models/uc.h"
 #include "pcap/codec.h"
 #include "pcap/reader.h"
 
@@ -180,10 +181,46 @@ static void the_kernels_answers_are_ours(void **state)
 	replay(&w, TEST_DATA "/rxe-mtu4096.pcap", 4096, 420);
 }
 
+// What ibv_uc_pingpong sends: 10 messages of 3000 bytes each way, from 10.0.0.1 and 10.0.0.2.
+static void the_kernels_uc_messages_arrive_whole(void **state)
+{
+	struct uc_responder u[2];
+	bool known[2] = {false};
+	struct reader *r;
+	struct reader_frame f;
+	char err[256];
+
+	assert_int_equal(
+		reader_open(&r, TEST_DATA "/rxe-mtu1024.pcap", "udp port 4791", err, sizeof(err)),
+		0);
+	while (reader_next(r, &f) == 1) {
+		struct pkt p;
+		struct rc_accept a;
+		if (pkt_parse(f.data, f.len, &p) != PKT_OK || !uc_is_request(p.opcode))
+			continue;
+		unsigned i = p.data[p.src_off + 3] - 1u;
+		assert_in_range(i, 0, 1);
+		struct rc_responder_config cfg = {.psn = p.psn, .payload = 1024, .strict = true};
+		if (!known[i])
+			uc_responder_init(&u[i], &cfg);
+		known[i] = true;
+		struct rc_packet in = packet_of(&p);
+		int res = uc_rx_request(&u[i], 0, &in, &a);
+		assert_int_equal(res & RC_RX_RESULT, RC_RX_IN_ORDER);
+	}
+	reader_close(r);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(known[i]);
+		assert_int_equal(u[i].r.messages, 10);
+		assert_int_equal(u[i].r.bytes, 30000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_kernels_answers_are_ours),
+		cmocka_unit_test(the_kernels_uc_messages_arrive_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,6 +348,11 @@ static const struct bad table[] = {
 		"defaults", "h1 has adaptive_retrans and recovery selective-repeat"},
 	{"no READ at all", NET "defaults: {nic: {max_rd_atomic: 0}}\n", 4,
 		"defaults.nic.max_rd_atomic", "expected 1"},
+	{"READ data too large for the link it leaves by",
+		"switches: [s]\nhosts: [h1, h2]\nlinks:\n  - [s, h1]\n  - {ends: [s, h2], mtu: "
+		"1000}\n"
+		"workloads:\n  f: {src: h1, dst: h2, op: READ}\n",
+		7, "workloads.f", "do not fit link"},
 	{"RNR timer out of range", NET "defaults: {nic: {min_rnr_timer: 32}}\n", 4,
 		"defaults.nic.min_rnr_timer", "expected 0"},
 	// 4096 + 20 + 40 bytes of headers

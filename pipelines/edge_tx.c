@@ -58,7 +58,7 @@ static struct frame *complete(struct edge *e, unsigned port, struct frame *f)
 	}
 	*full = *f;
 	full->data_off = RTE_PKTMBUF_HEADROOM;
-	full->flags &= (uint8_t)~FRAME_F_SYNTH;
+	full->flags &= (uint8_t) ~(FRAME_F_SYNTH | FRAME_F_HEAD);
 	full->head_len = f->len;
 	frame_materialise(f, frame_data(full), f->len);
 	frame_free(f);

@@ -66,6 +66,10 @@ int ethernet_switch_set_route(
 // The ports of a route; returns how many.
 unsigned ethernet_switch_route(const struct node *n, uint32_t endpoint, const uint16_t **ports);
 
+// Loses all frames it holds (reason `reboot`); its links must then go down, which clears what PFC
+// it was told and has told. Routes are the caller's.
+void ethernet_switch_reboot(struct node *n);
+
 void ethernet_switch_set_peer_mac(struct node *n, unsigned port, const uint8_t mac[6]);
 
 // ---- what is inside, for results, the live view and the deadlock detector -----------------------

@@ -53,6 +53,30 @@ void switch_drain(struct node *n)
 	}
 }
 
+void ethernet_switch_reboot(struct node *n)
+{
+	struct ethernet_switch *s = switch_of(n);
+	struct frame *f;
+
+	for (unsigned i = 0; i < n->n_ports; i++) {
+		struct switch_port *p = &s->port[i];
+		for (unsigned queue = 0; queue < QOS_CLASSES; queue++) {
+			struct switch_queue *q = &p->queue[queue];
+			while ((f = frame_queue_pop(&q->fifo)) != NULL) {
+				struct switch_pg *pg = &s->port[f->in_port].pg[f->pg];
+				q->bytes -= frame_buffer_bytes(f);
+				if (mmu_release(&s->mmu, &pg->mmu, &q->mmu, f->cells))
+					switch_xon(s, f->in_port, f->pg);
+				node_drop(n, f->in_port, f, DROP_REBOOT);
+			}
+			sched_emptied(&p->sched, queue);
+		}
+		while ((f = frame_queue_pop(&p->local)) != NULL)
+			node_drop(n, i, f, DROP_REBOOT);
+		p->nonempty = 0;
+	}
+}
+
 // ---- check --------------------------------------------------------------------------------------
 
 // Cells that the frames in the queues say a PG holds.

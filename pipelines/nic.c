@@ -110,6 +110,12 @@ static void nic_timer(struct node *n, uint32_t kind, uint32_t arg)
 		nic->ports[arg].pool_wait = false;
 		nic_kick(nic, arg);
 		break;
+	case NIC_TIMER_SLOW:
+		nic_slow_timer(nic, arg);
+		break;
+	case NIC_TIMER_SLOW_END:
+		nic_slow_end(nic, arg);
+		break;
 	}
 }
 
@@ -141,13 +147,14 @@ static void nic_link(struct node *n, unsigned port, bool up)
 
 static uint64_t nic_held(const struct node *n)
 {
-	return 0;
+	return nic_slow_held((const struct nic *)n);
 }
 
 static void nic_drain(struct node *n)
 {
 	struct nic *nic = nic_of(n);
 
+	nic_slow_drain(nic);
 	for (unsigned i = 0; i < n->n_ports; i++) {
 		struct nic_port *p = &nic->ports[i];
 		p->ack_mask = p->ready_mask = 0;
@@ -264,7 +271,8 @@ static bool valid(const struct nic_config *c)
 	       c->timeout <= 31 && c->retry_cnt <= 7 && c->rnr_retry <= 7 &&
 	       c->max_rd_atomic >= 1 && c->recv_depth <= NIC_RECV_DEPTH_MAX &&
 	       c->min_rnr_timer <= 31 && !(c->adaptive && c->recovery == NIC_SELECTIVE_REPEAT) &&
-	       c->ooo <= SR_WINDOW_MAX && c->ooo_time >= 0 && c->rto_low > 0 && c->rto_low <= c->rto_high &&
+	       c->ooo <= SR_WINDOW_MAX && c->ooo_time >= 0 && c->rto_low > 0 &&
+	       c->rto_low <= c->rto_high &&
 	       (c->recovery != NIC_SELECTIVE_REPEAT || window_of(c) <= SR_WINDOW_MAX);
 }
 
@@ -301,6 +309,7 @@ void nic_destroy(struct node *n)
 {
 	struct nic *nic = nic_of(n);
 
+	nic_slow_free(nic);
 	node_fini(n);
 	for (uint32_t i = 0; i < nic->n_qps; i++) {
 		nic_recovery_free(&nic->qps[i]);

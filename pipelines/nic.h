@@ -152,6 +152,11 @@ uint32_t nic_open_flows(const struct node *src);
 // first.
 int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t duration);
 
+// For `duration` from now the NIC takes in no more than `rate_bps`, with a receive buffer of so
+// many bytes per priority: see nic_slow.c. A second call replaces the first. 0, -EINVAL or -ENOMEM.
+int nic_slow_receiver(struct node *n, unsigned port, uint64_t rate_bps, uint32_t buffer_bytes,
+	simtime_t duration);
+
 // Names and meanings of mlx5's hw_counters.
 #define NIC_COUNTERS(X)                                                         \
 	X(rx_write_requests, "RDMA WRITE messages received")                    \

@@ -37,6 +37,8 @@ enum nic_timer {
 	NIC_TIMER_RESUME, // arg: port * 8 + priority
 	NIC_TIMER_STORM,  // arg: port
 	NIC_TIMER_POOL,   //
+	NIC_TIMER_SLOW,   //
+	NIC_TIMER_SLOW_END,
 };
 
 enum nic_ready { NIC_IDLE, NIC_QUEUED, NIC_PACED };
@@ -160,8 +162,11 @@ struct nic_port {
 	struct nic_qp_fifo ready[PRIO_COUNT];
 	struct nic_qp_fifo acks[PRIO_COUNT];
 
-	struct pfc_tx storm;
+	struct nic_slow *slow; // slow receiver, NULL: never was
+	struct pfc_tx storm;   // pauses it makes
 	simtime_t storm_end;
+	uint8_t storm_prios; // that a storm pauses,
+	uint8_t slow_prios;  // and a full receive buffer
 	struct nic_port_config cfg;
 };
 
@@ -282,8 +287,17 @@ static inline void nic_kick(struct nic *nic, unsigned port)
 		node_want_depart(n, port, n->now);
 }
 
-// nic_rx.c: ops->arrive.
+// nic_rx.c: ops->arrive, and what it does when the frame is through the receive buffer.
 void nic_arrive(struct node *n, unsigned port, struct frame *f);
+void nic_take(struct nic *nic, unsigned port, struct frame *f);
+
+// nic_slow.c: puts a frame into the receive buffer, or drops it; false: it need not wait.
+bool nic_slow_hold(struct nic *nic, unsigned port, struct frame *f);
+void nic_slow_timer(struct nic *nic, unsigned port);
+void nic_slow_end(struct nic *nic, unsigned port);
+uint64_t nic_slow_held(const struct nic *nic);
+void nic_slow_drain(struct nic *nic);
+void nic_slow_free(struct nic *nic);
 
 // Where the memory of the responder `qpn` is said to be.
 #define NIC_REMOTE_ADDR(qpn) (UINT64_C(0x7f0000000000) + ((uint64_t)(qpn) << 20))
@@ -322,6 +336,8 @@ void nic_qp_failed(struct nic *nic, struct nic_qp *qp);
 // nic_pfc.c
 struct pfc;
 void nic_pfc_init(struct nic *nic, unsigned port);
+// storm_prios or slow_prios changed.
+void nic_pause_update(struct nic *nic, unsigned port);
 void nic_pfc_received(struct nic *nic, unsigned port, const struct pfc *pfc);
 void nic_pfc_timer(struct nic *nic, uint32_t arg);
 void nic_resume_timer(struct nic *nic, uint32_t arg);

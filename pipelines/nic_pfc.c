@@ -111,7 +111,26 @@ void nic_pfc_link_down(struct nic *nic, unsigned port)
 	p->pfc_due = pfc_tx_due(&p->storm, n->now);
 }
 
-// ---- storms ----------------------------------------------------------------------------------
+// ---- pauses made -----------------------------------------------------------------------------
+
+static void kick_pfc(struct nic *nic, unsigned port)
+{
+	struct nic_port *p = &nic->ports[port];
+
+	p->pfc_due = pfc_tx_due(&p->storm, nic->node.now);
+	if (p->pfc_due)
+		nic_kick(nic, port);
+}
+
+void nic_pause_update(struct nic *nic, unsigned port)
+{
+	struct nic_port *p = &nic->ports[port];
+	uint8_t prios = p->storm_prios | p->slow_prios;
+
+	pfc_tx_set(&p->storm, (uint8_t)~prios, false);
+	pfc_tx_set(&p->storm, prios, true);
+	kick_pfc(nic, port);
+}
 
 int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t duration)
 {
@@ -121,15 +140,14 @@ int nic_pause_storm(struct node *n, unsigned port, uint8_t prio_mask, simtime_t 
 		return -EINVAL;
 	struct nic_port *p = &nic->ports[port];
 
-	pfc_tx_set(&p->storm, (uint8_t)~prio_mask, false);
-	pfc_tx_set(&p->storm, prio_mask, true);
+	p->storm_prios = prio_mask;
 	p->storm_end = duration < SIMTIME_NEVER - n->now ? n->now + duration : SIMTIME_NEVER;
 	if (p->storm_end != SIMTIME_NEVER)
 		node_timer(n, p->storm_end, NIC_TIMER_STORM, port);
 	for (unsigned prio = 0; prio < PRIO_COUNT; prio++)
 		if (prio_mask >> prio & 1)
 			node_event(n, port, EV_STORM_START, prio, 0);
-	nic_storm_timer(nic, port);
+	nic_pause_update(nic, port);
 	return 0;
 }
 
@@ -138,15 +156,15 @@ void nic_storm_timer(struct nic *nic, unsigned port)
 	struct node *n = &nic->node;
 	struct nic_port *p = &nic->ports[port];
 
-	if (n->now >= p->storm_end && p->storm.asserted != 0) {
+	if (n->now >= p->storm_end && p->storm_prios != 0) {
 		for (unsigned prio = 0; prio < PRIO_COUNT; prio++)
-			if (p->storm.asserted >> prio & 1)
+			if (p->storm_prios >> prio & 1)
 				node_event(n, port, EV_STORM_END, prio, 0);
-		pfc_tx_set(&p->storm, 0xff, false);
+		p->storm_prios = 0;
+		nic_pause_update(nic, port);
+		return;
 	}
-	p->pfc_due = pfc_tx_due(&p->storm, n->now);
-	if (p->pfc_due)
-		nic_kick(nic, port);
+	kick_pfc(nic, port);
 }
 
 void nic_pfc_send(struct nic *nic, unsigned port, struct frame *f)

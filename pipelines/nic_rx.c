@@ -291,16 +291,23 @@ static __attribute__((noinline)) void slow_path(struct nic *nic, unsigned port, 
 	}
 }
 
-void nic_arrive(struct node *n, unsigned port, struct frame *f)
+void nic_take(struct nic *nic, unsigned port, struct frame *f)
 {
-	struct nic *nic = nic_of(n);
-
 	if (unlikely((f->flags & FAST_FLAGS) != FAST_FLAGS || f->kind != FRAME_IP)) {
 		slow_path(nic, port, f);
 	} else if (unlikely(f->dst != nic->ports[port].cfg.endpoint)) {
-		node_drop(n, port, f, DROP_NOT_FOR_US);
+		node_drop(&nic->node, port, f, DROP_NOT_FOR_US);
 	} else {
 		received(nic, port, f, frame_data(f) + f->l4_off + UDP_HEADER_BYTES, f->opcode,
 			f->payload_len, false);
 	}
+}
+
+void nic_arrive(struct node *n, unsigned port, struct frame *f)
+{
+	struct nic *nic = nic_of(n);
+
+	if (unlikely(nic->ports[port].slow != NULL) && nic_slow_hold(nic, port, f))
+		return;
+	nic_take(nic, port, f);
 }

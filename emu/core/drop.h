@@ -31,7 +31,9 @@
 	X(RX_OVERRUN, "rx_overrun", "NIC or edge: receive buffer full")                            \
 	X(REAL_PORT_TX, "real_port_tx", "real port refused the frame")                             \
 	X(EDGE_BUFFER_FULL, "edge_buffer_full", "edge: held more than its buffer while paused")    \
-	X(NO_MBUF, "no_mbuf", "frame pool exhausted")
+	X(NO_MBUF, "no_mbuf", "frame pool exhausted")                                              \
+	X(FAULT, "fault", "dropped by a rule of faults: or events:")                               \
+	X(REBOOT, "reboot", "was in the buffer of a switch that rebooted")
 
 enum drop_reason {
 #define X(id, name, help) DROP_##id,

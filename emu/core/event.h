@@ -25,10 +25,12 @@
 	X(QP_ERROR, "qp_error", "flow", "work completion status")             \
 	X(FLOW_START, "flow_start", "flow", "bytes")                          \
 	X(FLOW_DONE, "flow_done", "flow", "bytes")                            \
-	X(FAULT, "fault", "rule", "frame sequence")                           \
+	X(FAULT, "fault", "rule", "PSN")                                      \
 	X(POOL_EMPTY, "pool_empty", "0", "0")                                 \
 	X(ROUTE_CHANGE, "route_change", "endpoint", "0")                      \
-	X(DEADLOCK, "deadlock", "priority", "members")
+	X(DEADLOCK, "deadlock", "priority", "members")                        \
+	X(RATE_CHANGE, "rate_change", "bits per second", "0")                 \
+	X(REBOOT, "reboot", "1: stops, 0: is back", "0")
 
 enum event_kind {
 #define X(id, name, a, b) EV_##id,

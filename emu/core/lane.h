@@ -20,6 +20,7 @@
 #include "emu/core/simtime.h"
 
 struct node;
+struct lane_hook;
 
 struct lane_slot {
 	struct frame *f;
@@ -35,7 +36,7 @@ struct lane {
 	uint16_t dst_port;
 	bool remote; // the two ends run on different lcores
 	bool up;     // changed only while nothing runs (timeline)
-	bool plain;  // up, not remote, no errors: node_send() need not look further; lane_update()
+	bool plain;  // up, not remote, no errors, no hook: node_send() need not look further
 	uint8_t pad[3];
 
 	// producer
@@ -50,13 +51,30 @@ struct lane {
 	struct rng rng;
 	uint64_t rate_bps;
 	uint32_t id;
+	struct lane_hook *hook; // NULL: nothing in the way
+	simtime_t slack;        // longest time by which the hook holds frames back
 };
 
-// To be called when up, remote or corrupt_q32 changed. A lane that is not `plain` though it could
-// be is merely slower.
+// Something in the way of a lane's frames (pipelines/lane_fault.h). Everything runs on the lcore of
+// the sender, or while nothing runs.
+struct lane_hook {
+	// Takes a frame that is on the wire from `start` to `end`, to be passed on with
+	// node_carry() or ended; observes it (`what`, `a`, `b` as the sender said).
+	void (*send)(struct lane_hook *h, struct node *n, unsigned port, struct frame *f,
+		simtime_t start, simtime_t end, int what, uint64_t a, uint64_t b);
+	// A timer of kind NODE_TIMER_LANE set by the hook.
+	void (*timer)(struct lane_hook *h, struct node *n, unsigned port);
+	// How many frames it holds; takes one of them out, NULL when none is left.
+	uint64_t (*held)(const struct lane_hook *h);
+	struct frame *(*take)(struct lane_hook *h);
+	simtime_t free_at; // when the last bit it passed on left
+};
+
+// To be called when up, remote, hook or corrupt_q32 changed. A lane that is not `plain` though it
+// could be is merely slower.
 static inline void lane_update(struct lane *l)
 {
-	l->plain = l->up && !l->remote && l->corrupt_q32 == 0;
+	l->plain = l->up && !l->remote && l->corrupt_q32 == 0 && l->hook == NULL;
 }
 
 static inline bool lane_empty(const struct lane *l)

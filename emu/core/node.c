@@ -104,11 +104,21 @@ __attribute__((noinline)) void node_send_noted(
 	simtime_t start = simtime_max(n->now, l->free_at);
 	simtime_t end = occupy(n, p, l, f);
 
-	node_observe(n, port, OBSERVE_TX, f, start, (enum observe_what)what, a, b);
-	if (!l->up) {
-		lost_on_lane(n, port, f, DROP_LINK_DOWN);
+	if (unlikely(l->hook != NULL) && l->up) {
+		l->hook->send(l->hook, n, port, f, start, end, what, a, b);
 		return;
 	}
+	node_observe(n, port, OBSERVE_TX, f, start, (enum observe_what)what, a, b);
+	if (!l->up)
+		lost_on_lane(n, port, f, DROP_LINK_DOWN);
+	else
+		node_carry(n, port, f, end);
+}
+
+void node_carry(struct node *n, unsigned port, struct frame *f, simtime_t end)
+{
+	struct lane *l = n->ports[port].out;
+
 	if (l->corrupt_q32 != 0 && rng_hit(&l->rng, l->corrupt_q32))
 		f->flags |= FRAME_F_CORRUPT;
 	if (lane_full(l) && (l->remote || lane_grow(l) < 0)) {
@@ -153,7 +163,8 @@ static inline void give_back(struct node *n, struct frame *f)
 		frame_free(f);
 }
 
-void node_drop(struct node *n, unsigned port, struct frame *f, enum drop_reason reason)
+static void count_drop(
+	struct node *n, unsigned port, const struct frame *f, enum drop_reason reason)
 {
 	struct port_counters *c = n->ports[port].ctr;
 
@@ -162,6 +173,17 @@ void node_drop(struct node *n, unsigned port, struct frame *f, enum drop_reason 
 	c->prio_drops[f->tc]++;
 	n->dropped++;
 	node_digest(n, DIGEST_DROP, port, frame_identity(f) + reason);
+}
+
+void node_lose(struct node *n, unsigned port, struct frame *f, enum drop_reason reason)
+{
+	count_drop(n, port, f, reason);
+	give_back(n, f);
+}
+
+void node_drop(struct node *n, unsigned port, struct frame *f, enum drop_reason reason)
+{
+	count_drop(n, port, f, reason);
 	node_observe(n, port, OBSERVE_RX, f, n->now, OBS_DROP, reason, 0);
 	give_back(n, f);
 }

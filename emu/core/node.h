@@ -25,6 +25,9 @@
 #define PRIO_COUNT    8
 #define PORT_MAX      512 // per node
 
+// The timer kind of what is in the way of an output lane; arg: port. Not for pipelines.
+#define NODE_TIMER_LANE UINT32_MAX
+
 struct node;
 struct group;
 
@@ -68,6 +71,7 @@ struct port_counters {
 	uint64_t ce_seen[PRIO_COUNT];                        // arrived with CE
 	uint64_t drops[DROP_REASON_COUNT];                   // by ingress port
 	uint64_t prio_drops[PRIO_COUNT];
+	uint64_t rx_buf_discard[PRIO_COUNT]; // no room in a NIC's receive buffer
 };
 
 // All classes together.
@@ -226,9 +230,16 @@ void node_send(struct node *n, unsigned port, struct frame *f);
 void node_send_noted(
 	struct node *n, unsigned port, struct frame *f, int what, uint64_t a, uint64_t b);
 
+// For a lane's hook: puts `f` on the lane of `port` so that its last bit leaves at `end` (>= now,
+// not before that of the frame before). The lane's own error model applies.
+void node_carry(struct node *n, unsigned port, struct frame *f, simtime_t end);
+
 // Ends a frame here for a reason: counts by port, reason and the frame's class (f->tc), tells the
 // observer, frees it.
 void node_drop(struct node *n, unsigned port, struct frame *f, enum drop_reason reason);
+
+// The same for a frame that the observer has seen leave: it is not told again.
+void node_lose(struct node *n, unsigned port, struct frame *f, enum drop_reason reason);
 
 // Ends a frame that reached its destination (delivered) or was meant for this hop (consumed).
 void node_deliver(struct node *n, unsigned port, struct frame *f);

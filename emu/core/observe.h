@@ -20,7 +20,7 @@ enum observe_what {
 	OBS_PFC_XOFF, // a PFC frame that pauses; a: PG, b: PG bytes
 	OBS_PFC_XON,  // a PFC frame that resumes; a: PG, b: PG bytes
 	OBS_DEADLOCK, // attached to the next frame; a: deadlock number
-	OBS_FAULT,    // injected fault; a: rule
+	OBS_FAULT,    // sent into an injected fault; a: rule, b: enum fault_action
 };
 
 struct observer {

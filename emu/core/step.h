@@ -64,6 +64,11 @@ static __attribute__((noinline)) void step_timers(struct node *n)
 	struct timer t = timer_heap_pop(&n->timers);
 
 	evq_set(&n->evq, node_src_timer(n), timer_heap_next(&n->timers));
+	if (unlikely(t.kind == NODE_TIMER_LANE)) {
+		struct lane_hook *h = n->ports[t.arg].out->hook;
+		h->timer(h, n, t.arg);
+		return;
+	}
 	n->ops->timer(n, t.kind, t.arg);
 }
 

@@ -86,7 +86,7 @@ int engine_add_node(struct engine *e, struct node *n)
 static uint64_t lane_slots(const struct engine *e, const struct lane *l, uint32_t wire_bytes)
 {
 	simtime_t frame = lane_wire_time(l, wire_bytes);
-	simtime_t span = l->delay + 2 * e->window;
+	simtime_t span = l->delay + l->slack + 2 * e->window;
 
 	return (uint64_t)(span / simtime_max(frame, 1)) + 8;
 }
@@ -116,6 +116,7 @@ int engine_connect(struct engine *e, struct node *src, unsigned src_port, struct
 		.rate_bps = config->rate_bps,
 		.delay = config->delay,
 		.corrupt_q32 = config->corrupt_q32,
+		.slack = config->slack,
 		.id = e->n_lanes};
 	l->rng = rng_stream(e->config.seed, ((uint64_t)1 << 32) + l->id);
 	src->ports[src_port].out = l;
@@ -171,6 +172,8 @@ static simtime_t last_happening(const struct engine *e)
 		const struct lane *l = e->lanes[i];
 		if (l->free_at > 0)
 			last = simtime_max(last, l->free_at + l->delay);
+		if (l->hook != NULL && l->hook->free_at > 0)
+			last = simtime_max(last, l->hook->free_at + l->delay);
 	}
 	for (uint32_t i = 0; i < e->n_nodes; i++) {
 		const struct event_log *log = &e->nodes[i]->log;
@@ -240,6 +243,9 @@ static void lose_frames(struct lane *l)
 		node_drop(n, l->dst_port, f, DROP_LINK_DOWN);
 	}
 	evq_set(&n->evq, l->dst_port, SIMTIME_NEVER);
+	if (l->hook != NULL)
+		for (struct frame *f; (f = l->hook->take(l->hook)) != NULL;)
+			node_lose(l->src, l->src_port, f, DROP_LINK_DOWN);
 }
 
 void engine_set_link(struct engine *e, struct node *a, unsigned port, bool up)
@@ -249,7 +255,7 @@ void engine_set_link(struct engine *e, struct node *a, unsigned port, bool up)
 	struct node *b = out->dst;
 	unsigned b_port = out->dst_port;
 
-	if (out->up == up)
+	if (out->up == up && in->up == up)
 		return;
 	engine_enter(e, a);
 	engine_enter(e, b);
@@ -266,6 +272,21 @@ void engine_set_link(struct engine *e, struct node *a, unsigned port, bool up)
 		a->ops->link(a, port, up);
 	if (b->ops->link != NULL)
 		b->ops->link(b, b_port, up);
+}
+
+void engine_set_lane(struct engine *e, struct node *a, unsigned port, bool up)
+{
+	struct lane *l = a->ports[port].out;
+
+	if (l->up == up)
+		return;
+	engine_enter(e, a);
+	engine_enter(e, l->dst);
+	l->up = up;
+	lane_update(l);
+	if (!up)
+		lose_frames(l);
+	node_event(a, port, up ? EV_LINK_UP : EV_LINK_DOWN, 0, 0);
 }
 
 // ---- looking at it -----------------------------------------------------------------------------
@@ -315,8 +336,12 @@ uint64_t engine_frames_on_lanes(const struct engine *e)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < e->n_lanes; i++)
-		n += e->lanes[i]->tail - e->lanes[i]->head;
+	for (uint32_t i = 0; i < e->n_lanes; i++) {
+		const struct lane *l = e->lanes[i];
+		n += l->tail - l->head;
+		if (l->hook != NULL)
+			n += l->hook->held(l->hook);
+	}
 	return n;
 }
 
@@ -326,5 +351,7 @@ void engine_drain_lanes(struct engine *e)
 		struct lane *l = e->lanes[i];
 		for (; l->head != l->tail; l->head++)
 			frame_free(l->slots[l->head & l->mask].f);
+		for (struct frame *f; l->hook != NULL && (f = l->hook->take(l->hook)) != NULL;)
+			frame_free(f);
 	}
 }

@@ -36,6 +36,7 @@ struct lane_config {
 	uint64_t rate_bps;
 	simtime_t delay; // > 0: propagation + the sender's forwarding latency
 	uint64_t corrupt_q32;
+	simtime_t slack; // longest time by which frames may be held on it besides
 };
 
 enum engine_end {
@@ -69,6 +70,9 @@ void engine_enter(struct engine *e, struct node *n);
 // Takes a link (both lanes of a's port) down or up and tells both nodes. Frames on the way are
 // lost.
 void engine_set_link(struct engine *e, struct node *a, unsigned port, bool up);
+
+// The lane that `a` sends on from `port` only: neither end is told.
+void engine_set_lane(struct engine *e, struct node *a, unsigned port, bool up);
 
 // Runs to the end on the calling (main) lcore and the first n_lcores - 1 workers.
 enum engine_end engine_run(struct engine *e);

@@ -136,6 +136,8 @@ static int prepare(struct capture *c, const struct capture_config *cfg, char *er
 {
 	c->what = cfg->what ? cfg->what : UINT32_MAX;
 	c->snaplen = cfg->snaplen;
+	c->fault_names = cfg->fault_names;
+	c->n_fault_names = cfg->n_fault_names;
 	c->max_bytes = cfg->max_bytes;
 	c->ring_files = cfg->ring_files;
 	c->lossless = cfg->lossless;

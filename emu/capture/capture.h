@@ -49,7 +49,9 @@ struct capture_config {
 	uint32_t what;        // bit per enum observe_what to record, 0: everything
 	bool lossless;        // virtual clock: wait for room, merge by capture_watermark()
 	unsigned n_producers; // lcores of EAL (rte_lcore_count()), 1 without EAL
-	size_t ring_bytes;    // per producer, power of two >= 256 KiB; 0: default
+	const char *const *fault_names; // [n_fault_names] of rules, for comments; outlive it
+	unsigned n_fault_names;
+	size_t ring_bytes; // per producer, power of two >= 256 KiB; 0: default
 };
 
 struct capture_status {

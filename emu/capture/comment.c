@@ -4,10 +4,12 @@
 #include <stdio.h>
 
 #include "emu/capture/internal.h"
+#include "models/fault.h"
 
-void capture_comment(char *out, size_t bytes, enum observe_what what, uint64_t a, uint64_t b)
+void capture_comment(const struct capture *c, char *out, size_t bytes, enum observe_what what,
+	uint64_t a, uint64_t b)
 {
-	const char *reason;
+	const char *reason, *done;
 
 	switch (what) {
 	case OBS_PASS:
@@ -31,7 +33,11 @@ void capture_comment(char *out, size_t bytes, enum observe_what what, uint64_t a
 		snprintf(out, bytes, "deadlock #%" PRIu64, a);
 		break;
 	case OBS_FAULT:
-		snprintf(out, bytes, "fault injected by rule %" PRIu64, a);
+		done = fault_action_done((enum fault_action)b);
+		if (a < c->n_fault_names)
+			snprintf(out, bytes, "fault %s: %s", c->fault_names[a], done ? done : "?");
+		else
+			snprintf(out, bytes, "fault %" PRIu64 ": %s", a, done ? done : "?");
 		break;
 	}
 }

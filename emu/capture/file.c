@@ -133,7 +133,7 @@ static bool within_limit(struct capture *c, uint32_t caplen)
 static void compose_comment(
 	const struct capture *c, const struct record *r, const char *extra, char *out, size_t bytes)
 {
-	capture_comment(out, bytes, (enum observe_what)r->what, r->a, r->b);
+	capture_comment(c, out, bytes, (enum observe_what)r->what, r->a, r->b);
 	for (int i = 0; i < 2; i++) {
 		const char *more = i == 0 ? extra : r->note ? c->notes[r->note - 1] : NULL;
 		size_t at = strlen(out);

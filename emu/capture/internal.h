@@ -84,6 +84,8 @@ struct capture {
 	bool copy_all; // a filter may look at any byte
 	char *path;
 	char *filter_text;
+	const char *const *fault_names;
+	unsigned n_fault_names;
 	struct frame_filter *filter;
 
 	// notes: appended while nothing runs, read by the writer
@@ -126,4 +128,5 @@ void capture_tap_detach(struct tap *t);
 void *capture_writer(void *arg); // pthread function
 
 // The comment of a frame into `out`; empty for one that just passed.
-void capture_comment(char *out, size_t bytes, enum observe_what what, uint64_t a, uint64_t b);
+void capture_comment(const struct capture *c, char *out, size_t bytes, enum observe_what what,
+	uint64_t a, uint64_t b);

@@ -69,7 +69,7 @@ static void emit_before(struct capture *c, simtime_t t)
 		first = merge_first(&c->merge);
 		if (r->what != OBS_DROP && is_drop_of(first, r)) {
 			drop = merge_take(&c->merge);
-			capture_comment(extra, sizeof(extra), OBS_DROP, drop->a, drop->b);
+			capture_comment(c, extra, sizeof(extra), OBS_DROP, drop->a, drop->b);
 		}
 		capture_write_record(c, r, drop ? extra : NULL);
 		merge_give_back(&c->merge, r);

@@ -30,6 +30,7 @@ struct results_store {
 	struct run_flow *flows;
 	struct event *events;
 	struct run_guest *guests;
+	struct run_fault *faults;
 	struct run_capture *captures;
 	struct run_invariant invariants[INV_COUNT];
 	char why[INV_COUNT][WHY_MAX];
@@ -448,7 +449,7 @@ int fabric_collect(struct fabric *f, struct run_results *r)
 	fill_header(f, r);
 	if (collect_nodes(f, st, r) < 0 || collect_flows(f, st, r) < 0 ||
 		collect_events(f, st, r) < 0 || collect_captures(f, &st->captures, r) < 0 ||
-		collect_guests(f, &st->guests, r) < 0)
+		collect_guests(f, &st->guests, r) < 0 || collect_faults(f, &st->faults, r) < 0)
 		return -ENOMEM;
 	attach_close_all(f);
 	count_frames(f, r);
@@ -471,6 +472,7 @@ void results_free(struct fabric *f)
 	free(st->flows);
 	free(st->events);
 	free(st->guests);
+	free(st->faults);
 	free(st->captures);
 	free(st);
 }

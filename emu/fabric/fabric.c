@@ -90,6 +90,7 @@ static int build(struct fabric *f)
 		lanes_create,
 		compute_routes,
 		flows_create,
+		faults_create,
 		prepare_engine,
 		timeline_create,
 		detector_create,
@@ -119,8 +120,9 @@ int fabric_create(const struct scenario *s, const struct fabric_options *opt, st
 	f->lcores = opt->lcores ? opt->lcores : s->lcores ? s->lcores : 1;
 	f->nodes = calloc(s->n_nodes + 1, sizeof(struct node *));
 	f->link_down = calloc(s->n_links + 1, sizeof(bool));
+	f->link_held = calloc(s->n_links + 1, sizeof(uint8_t));
 	int rc = -ENOMEM;
-	if (f->nodes != NULL && f->link_down != NULL) {
+	if (f->nodes != NULL && f->link_down != NULL && f->link_held != NULL) {
 		pools_size(f);
 		rc = build(f);
 	}
@@ -156,6 +158,7 @@ void fabric_destroy(struct fabric *f)
 	if (f->detecting)
 		deadlock_fini(&f->deadlock);
 	results_free(f);
+	faults_destroy(f);
 	nodes_destroy(f);
 	engine_destroy(f->engine);
 	routes_free(f->routes);
@@ -164,6 +167,8 @@ void fabric_destroy(struct fabric *f)
 	free(f->captures);
 	free(f->timeline);
 	free(f->link_down);
+	free(f->link_held);
+	free(f->fault_names);
 	free(f);
 	eal_stop();
 }

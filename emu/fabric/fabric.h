@@ -35,7 +35,9 @@ struct fabric {
 	struct node **nodes; // [s->n_nodes], same index
 	struct endpoint_table *endpoints;
 	struct routes *routes;
-	bool *link_down; // [s->n_links]
+	bool *link_down;          // [s->n_links]
+	uint8_t *link_held;       // [s->n_links] why: enum link_held of timeline.c
+	const char **fault_names; // [s->n_faults]
 	struct frame_pool pool;
 	unsigned pool_heads_size;
 	unsigned pool_full_size;

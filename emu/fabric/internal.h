@@ -27,6 +27,15 @@ void routes_apply(struct fabric *f);
 // Bytes of pool that data of one frame of `f`'s outside traffic needs at most.
 unsigned full_frame_room(const struct fabric *f);
 
+// faults.c: rules and bit errors on lanes; how long a lane's rules may hold frames back, how many
+// bytes all of them together, and whether any makes up the bytes of frames.
+int faults_create(struct fabric *f);
+void faults_destroy(struct fabric *f);
+void faults_set_ber(struct fabric *f, const struct sc_event *ev);
+simtime_t faults_slack(const struct scenario *s, const struct sc_end *lane);
+uint64_t faults_held(const struct scenario *s);
+bool faults_need_bytes(const struct scenario *s);
+
 // timeline.c: the scenario's events as engine tasks.
 int timeline_create(struct fabric *f);
 
@@ -45,9 +54,11 @@ int attach_wait_all(struct fabric *f);
 void attach_start_all(struct fabric *f);
 void attach_close_all(struct fabric *f);
 
-// observe.c, real.c: their part of the results, freed with the others.
+// observe.c, real.c, faults.c: their part of the results, freed with the others.
 int collect_captures(struct fabric *f, struct run_capture **store, struct run_results *r);
 int collect_guests(struct fabric *f, struct run_guest **store, struct run_results *r);
+
+int collect_faults(struct fabric *f, struct run_fault **store, struct run_results *r);
 
 // collect.c
 void results_free(struct fabric *f);

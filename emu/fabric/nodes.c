@@ -348,6 +348,7 @@ int lanes_create(struct fabric *f)
 				.rate_bps = l->rate_bps,
 				.delay = lane_delay(f->s, a->node, a->port),
 				.corrupt_q32 = l->corrupt_q32,
+				.slack = faults_slack(f->s, a),
 			};
 			int rc = engine_connect(f->engine, f->nodes[a->node], a->port,
 				f->nodes[b->node], b->port, &cfg);

@@ -21,6 +21,8 @@ static int open_capture(struct fabric *f, struct capture_config *cfg)
 	cfg->path = fc->path;
 	cfg->lossless = f->s->clock == SC_CLOCK_VIRTUAL;
 	cfg->n_producers = rte_lcore_count();
+	cfg->fault_names = f->fault_names;
+	cfg->n_fault_names = f->s->n_faults;
 	int rc = capture_open(&fc->c, cfg, why, sizeof(why));
 	if (rc < 0) {
 		fprintf(f->opt.err, "fabemu: capture %s: %s\n", fc->path,
@@ -101,8 +103,11 @@ static int open_everything(struct fabric *f)
 int captures_create(struct fabric *f)
 {
 	f->captures = calloc(f->s->n_captures + 2, sizeof(*f->captures));
-	if (f->captures == NULL)
+	f->fault_names = calloc(f->s->n_faults + 1, sizeof(*f->fault_names));
+	if (f->captures == NULL || f->fault_names == NULL)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < f->s->n_faults; i++)
+		f->fault_names[i] = f->s->faults[i].name;
 	for (uint32_t i = 0; i < f->s->n_captures; i++) {
 		int rc = open_scenario_capture(f, &f->s->captures[i]);
 		if (rc < 0)

@@ -37,7 +37,7 @@ static bool has_outside_traffic(const struct scenario *s)
 	for (uint32_t i = 0; i < s->n_hosts; i++)
 		if (s->hosts[i].kind != SC_HOST_NIC)
 			return true;
-	return false;
+	return faults_need_bytes(s);
 }
 
 void pools_size(struct fabric *f)
@@ -52,6 +52,8 @@ void pools_size(struct fabric *f)
 		n += frames_on_link(&s->links[i]);
 	for (uint32_t i = 0; i < s->n_hosts; i++)
 		edges += s->hosts[i].kind == SC_HOST_NIC ? 0 : EDGE_FRAMES;
+
+	n += faults_held(s) / TYPICAL_BYTES;
 
 	uint64_t heads = RTE_MIN(n, HEADS_MAX);
 	uint64_t full =

@@ -3,12 +3,14 @@
 //
 // When a link changes state the routing converges at once: shortest paths are computed anew without
 // the links that are down, and explicit routes stay as they are. A scenario that wants to show slow
-// or wrong convergence says so with explicit routes and `route` events.
+// or wrong convergence says so with explicit routes and `route` events. A link that fails in one
+// direction only does so silently.
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "emu/fabric/internal.h"
+#include "pipelines/ethernet_switch.h"
 #include "pipelines/nic.h"
 
 struct timeline_entry {
@@ -33,23 +35,78 @@ static void reroute(struct fabric *f)
 	routes_apply(f);
 }
 
-static void set_link(struct fabric *f, uint32_t link, bool up)
+// Why a link is down; it is up when there is no reason left.
+enum link_held {
+	HELD_BY_EVENT = 1 << 0,
+	HELD_BY_REBOOT = 1 << 1, // of end 0; << 1: of end 1
+};
+
+static void hold_link(struct fabric *f, uint32_t link, uint8_t why, bool down)
 {
 	const struct sc_end *a = &f->s->links[link].end[0];
 
-	f->link_down[link] = !up;
-	engine_set_link(f->engine, f->nodes[a->node], a->port, up);
-	reroute(f);
+	if (down)
+		f->link_held[link] |= why;
+	else
+		f->link_held[link] &= (uint8_t)~why;
+	f->link_down[link] = f->link_held[link] != 0;
+	engine_set_link(f->engine, f->nodes[a->node], a->port, !f->link_down[link]);
 }
 
-static void set_corrupt(struct fabric *f, uint32_t link, uint64_t probability_q32)
+static void set_link(struct fabric *f, const struct sc_event *ev, bool up)
+{
+	const struct sc_link *l = &f->s->links[ev->link];
+
+	if (ev->ends == 3) {
+		hold_link(f, ev->link, HELD_BY_EVENT, !up);
+		reroute(f);
+		return;
+	}
+	for (unsigned e = 0; e < 2; e++)
+		if (ev->ends >> e & 1)
+			engine_set_lane(f->engine, f->nodes[l->end[e].node], l->end[e].port, up);
+}
+
+static void set_corrupt(struct fabric *f, const struct sc_event *ev)
 {
 	for (int end = 0; end < 2; end++) {
-		const struct sc_end *e = &f->s->links[link].end[end];
+		const struct sc_end *e = &f->s->links[ev->link].end[end];
 		struct lane *l = f->nodes[e->node]->ports[e->port].out;
-		l->corrupt_q32 = probability_q32;
+		l->corrupt_q32 = ev->corrupt_q32;
 		lane_update(l);
 	}
+}
+
+// What is on the wire keeps its time. Pauses go on being counted in quanta of the link's first
+// rate, at both ends.
+static void set_rate(struct fabric *f, const struct sc_event *ev)
+{
+	for (unsigned end = 0; end < 2; end++) {
+		const struct sc_end *e = &f->s->links[ev->link].end[end];
+		struct node *n = f->nodes[e->node];
+		struct lane *l = n->ports[e->port].out;
+		if (!(ev->ends >> end & 1))
+			continue;
+		engine_enter(f->engine, n);
+		l->rate_bps = ev->rate_bps;
+		l->byte_time = byte_time_fp(ev->rate_bps);
+		node_event(n, e->port, EV_RATE_CHANGE, ev->rate_bps, 0);
+	}
+}
+
+static void reboot(struct fabric *f, const struct sc_event *ev, bool stops)
+{
+	const struct sc_node *sn = &f->s->nodes[ev->node];
+	struct node *n = f->nodes[ev->node];
+
+	engine_enter(f->engine, n);
+	node_event(n, 0, EV_REBOOT, stops, 0);
+	if (stops)
+		ethernet_switch_reboot(n);
+	for (uint16_t p = 0; p < sn->n_ports; p++)
+		hold_link(
+			f, sn->ports[p].link, (uint8_t)(HELD_BY_REBOOT << sn->ports[p].end), stops);
+	reroute(f);
 }
 
 static void change_route(struct fabric *f, const struct sc_route *route)
@@ -81,7 +138,7 @@ static void happen(struct engine *e, simtime_t now, void *arg)
 	switch (ev->kind) {
 	case SC_EVENT_LINK_DOWN:
 	case SC_EVENT_LINK_UP:
-		set_link(f, ev->link, ev->kind == SC_EVENT_LINK_UP);
+		set_link(f, ev, ev->kind == SC_EVENT_LINK_UP);
 		break;
 	case SC_EVENT_ROUTE:
 		change_route(f, &ev->route);
@@ -97,7 +154,22 @@ static void happen(struct engine *e, simtime_t now, void *arg)
 		nic_flow_stop(flow_source(f, ev->flow), ev->flow);
 		break;
 	case SC_EVENT_SET_CORRUPT:
-		set_corrupt(f, ev->link, ev->corrupt_q32);
+		set_corrupt(f, ev);
+		break;
+	case SC_EVENT_SET_RATE:
+		set_rate(f, ev);
+		break;
+	case SC_EVENT_SET_BER:
+		faults_set_ber(f, ev);
+		break;
+	case SC_EVENT_REBOOT:
+	case SC_EVENT_REBOOT_DONE:
+		reboot(f, ev, ev->kind == SC_EVENT_REBOOT);
+		break;
+	case SC_EVENT_SLOW_RECEIVER:
+		engine_enter(e, f->nodes[ev->node]);
+		nic_slow_receiver(f->nodes[ev->node], ev->port, ev->rate_bps,
+			(uint32_t)RTE_MIN(ev->buffer, (uint64_t)UINT32_MAX), ev->duration);
 		break;
 	}
 }

@@ -19,6 +19,26 @@ static void heading(const struct console *c, const char *text)
 		console_colour(c, COLOUR_NONE));
 }
 
+// ---- faults -------------------------------------------------------------------------------------
+
+void console_print_faults(const struct console *c)
+{
+	const struct run_results *r = c->r;
+
+	if (r->n_faults == 0)
+		return;
+	heading(c, "Faults");
+	fprintf(c->out, "  %-24s %-10s %5s %12s %10s\n", "rule", "action", "lanes", "matched",
+		"applied");
+	for (unsigned i = 0; i < r->n_faults && i < FLOWS_SHOWN; i++) {
+		const struct run_fault *f = &r->faults[i];
+		fprintf(c->out, "  %-24s %-10s %5u %12lu %10lu\n", f->name, f->action, f->lanes,
+			(unsigned long)f->matched, (unsigned long)f->applied);
+	}
+	if (r->n_faults > FLOWS_SHOWN)
+		fprintf(c->out, "  and %u more, see summary.json\n", r->n_faults - FLOWS_SHOWN);
+}
+
 // ---- flows --------------------------------------------------------------------------------------
 
 static void print_flow(const struct console *c, const struct run_flow *f, int name, int ends)

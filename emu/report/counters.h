@@ -37,7 +37,8 @@
 	X("tx_prio%u_pause_duration", tx_pause_duration, "ps this port paused its peer") \
 	X("tx_prio%u_ecn_marked", ecn_marked, "frames marked CE here")                   \
 	X("rx_prio%u_ce", ce_seen, "frames that arrived with CE")                        \
-	X("rx_prio%u_discards", prio_drops, "frames dropped here, all reasons")
+	X("rx_prio%u_discards", prio_drops, "frames dropped here, all reasons")          \
+	X("rx_prio%u_buf_discard", rx_buf_discard, "frames a NIC's receive buffer had no room for")
 
 // Counters are numbered: the tables in this order, those by priority once for each, then
 // "drop_<reason>" for each reason of emu/core/drop.h, and "drops", their sum.

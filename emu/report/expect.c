@@ -156,6 +156,20 @@ static void judge_hosts(struct judge *j, const struct run_results *r)
 	}
 }
 
+static void judge_faults(struct judge *j, const struct run_results *r, enum expect_path path)
+{
+	char what[128];
+
+	for (unsigned i = 0; i < r->n_faults; i++) {
+		const struct run_fault *f = &r->faults[i];
+		if (!expect_matches(j->e->part[1], f->name))
+			continue;
+		snprintf(what, sizeof(what), "fault.%s.%s", f->name, j->e->part[2]);
+		offer(j, what,
+			(double)(path == EXPECT_PATH_FAULT_APPLIED ? f->applied : f->matched));
+	}
+}
+
 static void judge_all_flows(struct judge *j, const struct run_results *r, enum expect_path path)
 {
 	unsigned failed = 0, incomplete = 0;
@@ -212,6 +226,10 @@ static void judge_values(struct judge *j, const struct run_results *r)
 		break;
 	case EXPECT_PATH_COUNTER:
 		judge_counters(j, r);
+		break;
+	case EXPECT_PATH_FAULT_APPLIED:
+	case EXPECT_PATH_FAULT_MATCHED:
+		judge_faults(j, r, path);
 		break;
 	case EXPECT_PATH_HOST_EXIT:
 		judge_hosts(j, r);

@@ -132,6 +132,15 @@ static int check_host(const struct scenario *s, const struct sc_expect *e, FILE 
 		e->part[1]);
 }
 
+static int check_fault(const struct scenario *s, const struct sc_expect *e, FILE *err)
+{
+	for (uint32_t i = 0; i < s->n_faults; i++)
+		if (expect_matches(e->part[1], s->faults[i].name))
+			return 0;
+	return complain(s, e, err, "no fault rule is called '%s'; the scenario has %u, e.g. '%s'",
+		e->part[1], s->n_faults, s->n_faults > 0 ? s->faults[0].name : "(none)");
+}
+
 static int check_one(const struct scenario *s, const struct sc_expect *e, FILE *err)
 {
 	switch (expect_path_of(e)) {
@@ -160,6 +169,9 @@ static int check_one(const struct scenario *s, const struct sc_expect *e, FILE *
 		return check_flow(s, e, err);
 	case EXPECT_PATH_COUNTER:
 		return check_counter(s, e, err);
+	case EXPECT_PATH_FAULT_APPLIED:
+	case EXPECT_PATH_FAULT_MATCHED:
+		return check_fault(s, e, err);
 	case EXPECT_PATH_HOST_EXIT:
 		return check_host(s, e, err);
 	case EXPECT_PATH_LAG_P50:

@@ -22,6 +22,8 @@ enum expect_unit { EXPECT_COUNT, EXPECT_YES_NO, EXPECT_BYTES, EXPECT_TIME, EXPEC
 	X(FLOW_PAUSES, "flow", "pauses", 3, EXPECT_COUNT, "flow.NAME.pauses")        \
 	X(FLOW_PAUSED, "flow", "paused", 3, EXPECT_TIME, "flow.NAME.paused")         \
 	X(COUNTER, "counter", NULL, 4, EXPECT_COUNT, "counter.NODE.PORT.NAME")       \
+	X(FAULT_APPLIED, "fault", "applied", 3, EXPECT_COUNT, "fault.NAME.applied")  \
+	X(FAULT_MATCHED, "fault", "matched", 3, EXPECT_COUNT, "fault.NAME.matched")  \
 	X(HOST_EXIT, "host", "exit", 3, EXPECT_COUNT, "host.NAME.exit")              \
 	X(LAG_P50, "lag", "p50", 2, EXPECT_TIME, "lag.p50")                          \
 	X(LAG_P99, "lag", "p99", 2, EXPECT_TIME, "lag.p99")                          \

@@ -128,6 +128,16 @@ struct run_capture {
 	const char *error; // what stopped it ("No space left on device"), else NULL
 };
 
+// What a fault rule did, on all its lanes.
+struct run_fault {
+	const char *name;
+	const char *action;
+	unsigned lanes;   // directions of links it is on
+	uint64_t matched; // frames it is for
+	uint64_t applied; // of these, done something to
+	uint64_t unknown; // frames of queue pairs beyond those it can tell apart
+};
+
 struct run_invariant {
 	const char *name; // "frames_conserved", "buffer_accounting", "mempools_full", ...
 	bool ok;
@@ -194,6 +204,8 @@ struct run_results {
 	const struct event *events_log;  // merged, in time order
 	uint64_t n_events_log;
 	uint64_t events_log_lost;
+	const struct run_fault *faults;
+	unsigned n_faults;
 	const struct run_guest *guests;
 	unsigned n_guests;
 	const struct run_capture *captures;

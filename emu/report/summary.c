@@ -100,6 +100,21 @@ static json_t *guests_json(const struct run_results *r)
 	return a;
 }
 
+static json_t *faults_json(const struct run_results *r)
+{
+	json_t *a = json_array();
+
+	for (unsigned i = 0; i < r->n_faults; i++) {
+		const struct run_fault *f = &r->faults[i];
+		json_array_append_new(
+			a, json_pack("{s:s, s:s, s:i, s:I, s:I, s:I}", "rule", f->name, "action",
+				   f->action, "lanes", (int)f->lanes, "matched",
+				   (json_int_t)f->matched, "applied", (json_int_t)f->applied,
+				   "unknown", (json_int_t)f->unknown));
+	}
+	return a;
+}
+
 static json_t *captures_json(const struct run_results *r)
 {
 	json_t *a = json_array();
@@ -165,6 +180,7 @@ static json_t *summary_json(const struct run_results *r)
 	bad |= json_object_set_new(o, "expectations", expectations_json(r));
 	bad |= json_object_set_new(o, "invariants", invariants_json(r));
 	bad |= json_object_set_new(o, "lag", lag_json(r));
+	bad |= json_object_set_new(o, "faults", faults_json(r));
 	bad |= json_object_set_new(o, "guests", guests_json(r));
 	bad |= json_object_set_new(o, "captures", captures_json(r));
 	bad |= json_object_set_new(o, "host", host_json(r));

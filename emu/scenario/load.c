@@ -48,7 +48,8 @@ static bool load_sections(struct loader *l, const struct top *top)
 	ok = load_workloads(l, top->workloads) && ok;
 	if (!ok)
 		return false;
-	ok = load_events(l, top->events);
+	ok = load_faults(l, top->faults);
+	ok = load_events(l, top->events) && ok;
 	ok = load_captures(l, top->captures) && ok;
 	ok = load_expect(l, top->expect) && ok;
 	return ok && load_whole(l);
@@ -87,6 +88,7 @@ int scenario_load_text(const char *name, const char *text, size_t len,
 	names_init(&l->link_names, a);
 	names_init(&l->flow_names, a);
 	names_init(&l->work_names, a);
+	names_init(&l->fault_names, a);
 
 	l->root = doc_parse(a, &l->d, name, text, len);
 	if (l->root == NULL || !load_root(l, name, ov)) {

@@ -99,6 +99,54 @@ struct storm_in {
 	simtime_t duration;
 };
 
+// A link and which of its directions.
+struct lanes_in {
+	struct ynode *link;
+	enum sc_direction dir; // as its first-named end sees it
+};
+
+struct rate_in {
+	struct lanes_in at;
+	uint64_t rate_bps;
+};
+
+struct ber_in {
+	struct lanes_in at;
+	uint64_t ber_q62;
+	enum fec_code fec;
+};
+
+struct flap_in {
+	struct ynode *link;
+	simtime_t period;
+	uint64_t duty_q32;
+	uint32_t count;
+};
+
+struct reboot_in {
+	struct ynode *sw;
+	simtime_t duration;
+};
+
+struct slow_in {
+	struct ynode *host;
+	uint64_t rate_bps, buffer;
+	simtime_t duration;
+};
+
+struct gilbert_in {
+	uint64_t p, r, h, k;
+};
+
+struct fault_in {
+	struct fault_rule r;
+	const char *name;
+	struct lanes_in at;
+	struct ynode *op, *flow, *src, *dst, *gilbert;
+	uint32_t nth, every, psn, message, packet;
+	uint64_t probability;
+};
+
 struct corrupt_in {
 	struct ynode *link;
 	uint64_t probability;
@@ -107,7 +155,7 @@ struct corrupt_in {
 struct event_in {
 	simtime_t at;
 	struct ynode *link_down, *link_up, *route, *pause_storm, *flow_start, *flow_stop,
-		*set_corrupt;
+		*set_corrupt, *set_rate, *set_ber, *flap, *reboot, *slow_receiver, *fault;
 };
 
 struct capture_in {
@@ -152,12 +200,13 @@ struct loader {
 	} * works; // flows of each workload
 	uint32_t n_works;
 	const char **work_list; // their names
+	struct names fault_names;
 };
 
 // Top-level sections as nodes.
 struct top {
 	struct ynode *defaults, *qos, *switches, *hosts, *topology, *links, *routing, *workloads,
-		*events, *captures, *expect;
+		*faults, *events, *captures, *expect;
 };
 
 // ---- the key table (keys.c) -------------------------------------------------------------------
@@ -165,7 +214,8 @@ struct top {
 extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, sec_wred, sec_switch,
 	sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology, sec_star,
 	sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event, sec_storm,
-	sec_corrupt, sec_capture;
+	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
+	sec_fault, sec_gilbert;
 
 // Top level: scenario fields and the sections' nodes.
 struct top_in {
@@ -184,6 +234,7 @@ bool load_addresses(struct loader *l);                                          
 bool load_routing(struct loader *l, struct ynode *routing);                     // load_routing.c
 bool load_workloads(struct loader *l, struct ynode *workloads);                 // load_workloads.c
 bool load_events(struct loader *l, struct ynode *events);                       // load_events.c
+bool load_faults(struct loader *l, struct ynode *faults);                       // load_faults.c
 bool load_captures(struct loader *l, struct ynode *captures);                   // load_captures.c
 bool load_expect(struct loader *l, struct ynode *expect);                       // load_expect.c
 
@@ -210,6 +261,8 @@ bool read_replay(struct loader *l, struct ynode *v, void *object);
 bool read_run(struct loader *l, struct ynode *v, void *object);
 bool read_env(struct loader *l, struct ynode *v, void *object);
 bool read_nic_pfc(struct loader *l, struct ynode *v, void *object);
+bool read_fault_prio(struct loader *l, struct ynode *v, void *object);
+bool read_fault_qp(struct loader *l, struct ynode *v, void *object);
 bool read_storm_prio(struct loader *l, struct ynode *v, void *object);
 bool read_dscp_to_tc(struct loader *l, struct ynode *v, void *object);
 bool read_pcp_to_tc(struct loader *l, struct ynode *v, void *object);
@@ -238,6 +291,16 @@ uint32_t ref_endpoint(struct loader *l, const struct ynode *v);
 // A link's name, "node:port", or [a, b]: every link between the two. Calls with each link index
 // are collected into an arena array.
 bool ref_links(struct loader *l, const struct ynode *v, uint32_t **links, uint32_t *n);
+// The same, each with the end that the reference names first (a, node, the link's own first).
+struct link_ref {
+	uint32_t link;
+	uint8_t first;
+};
+bool ref_links_from(struct loader *l, const struct ynode *v, struct link_ref **refs, uint32_t *n);
+// Bit e: the lane that end e sends on.
+uint8_t ref_ends(const struct link_ref *r, enum sc_direction dir);
+// load_faults.c: one rule, awake from `from` on.
+bool load_fault(struct loader *l, struct ynode *v, simtime_t from);
 // An address with an optional "/length" (`def_len` without).
 bool parse_ip4(struct loader *l, const struct ynode *v, uint8_t def_len, uint32_t *ip,
 	uint8_t *len); // load_addresses.c

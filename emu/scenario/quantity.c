@@ -2,7 +2,8 @@
 
 // A quantity is `digits[.digits][e[+-]digits] unit`. The digits are kept as an integer and a power
 // of ten, so 0.1us is exactly 100000 ps. A value that is not a whole number of base units (0.5ps)
-// is refused rather than rounded, except probabilities, which have 32 fractional bits.
+// is refused rather than rounded, except probabilities, which have 32 fractional bits, and bit
+// error rates, which have 62.
 
 #include "emu/scenario/quantity.h"
 
@@ -12,6 +13,9 @@
 #include <string.h>
 
 #include "emu/core/simtime.h"
+
+#define PROBABILITY_ONE 4294967296.0          // 2^32
+#define BER_ONE         4611686018427387904.0 // 2^62
 
 struct unit {
 	const char *name;
@@ -45,6 +49,7 @@ static const struct {
 	[Q_SIZE] = {"size", "a size such as 32MB (units: B KB MB GB KiB MiB GiB)", size_units},
 	[Q_LENGTH] = {"length", "a length such as 5m (units: m km)", length_units},
 	[Q_PROBABILITY] = {"probability", "a probability from 0 to 1 such as 1e-5 or 0.5%", NULL},
+	[Q_BER] = {"bit error rate", "a bit error rate from 0 to 1 such as 1e-5", NULL},
 	[Q_FACTOR] = {"factor", "a factor such as 100 or 0.5", factor_units},
 };
 
@@ -103,7 +108,7 @@ static const char *scale_exact(uint64_t mantissa, int exponent, uint64_t scale, 
 	return NULL;
 }
 
-static const char *parse_probability(const char *text, int64_t *value)
+static const char *parse_fraction(const char *text, double scale, int64_t *value)
 {
 	char *end;
 
@@ -118,7 +123,7 @@ static const char *parse_probability(const char *text, int64_t *value)
 		return "is not a number";
 	if (!(p >= 0 && p <= 1))
 		return "is out of range";
-	*value = (int64_t)(p * 4294967296.0 + 0.5);
+	*value = (int64_t)(p * scale + 0.5);
 	return NULL;
 }
 
@@ -128,7 +133,9 @@ const char *quantity_parse(enum quantity q, const char *text, int64_t *value)
 	int exponent;
 
 	if (q == Q_PROBABILITY)
-		return parse_probability(text, value);
+		return parse_fraction(text, PROBABILITY_ONE, value);
+	if (q == Q_BER)
+		return parse_fraction(text, BER_ONE, value);
 	if (*text == '-')
 		return "is negative";
 	const char *unit = scan_number(text, &mantissa, &exponent);
@@ -180,8 +187,9 @@ static const struct unit *choose_unit(enum quantity q, int64_t value)
 
 char *quantity_format(enum quantity q, int64_t value, char *buf)
 {
-	if (q == Q_PROBABILITY) {
-		snprintf(buf, QUANTITY_MAX, "%.6g", (double)value / 4294967296.0);
+	if (q == Q_PROBABILITY || q == Q_BER) {
+		snprintf(buf, QUANTITY_MAX, "%.6g",
+			(double)value / (q == Q_BER ? BER_ONE : PROBABILITY_ONE));
 		return buf;
 	}
 	if (value == 0) {

@@ -8,6 +8,7 @@
 //	size         32MB, 1518B, 64KiB, 0               bytes; KB MB GB decimal, KiB MiB GiB binary
 //	length       5m, 2km, 0                          millimetres
 //	probability  1e-5, 0.5%, 0                       fraction x 2^32
+//	bit errors   1e-5, 0                     fraction x 2^62
 //	factor       100, 0.5, 2x                        thousandths
 //	count        16, 1000000                         (no unit)
 //
@@ -24,6 +25,7 @@ enum quantity {
 	Q_LENGTH,
 	Q_PROBABILITY,
 	Q_FACTOR,
+	Q_BER,
 };
 
 // Reads all of `text`. Returns NULL and the value, or what is wrong ("has no unit") without the

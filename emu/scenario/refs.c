@@ -156,6 +156,41 @@ bool ref_links(struct loader *l, const struct ynode *v, uint32_t **links, uint32
 	return true;
 }
 
+bool ref_links_from(struct loader *l, const struct ynode *v, struct link_ref **refs, uint32_t *n)
+{
+	uint32_t *links, first_node = SC_NONE;
+
+	if (!ref_links(l, v, &links, n))
+		return false;
+	if (v->kind == Y_LIST)
+		first_node = ref_node(l, v->items[0]);
+	*refs = arena_alloc(l->a, *n * sizeof(**refs));
+	for (uint32_t i = 0; i < *n; i++) {
+		const struct sc_link *link = &l->s->links[links[i]];
+		struct sc_end e;
+
+		(*refs)[i].link = links[i];
+		if (v->kind == Y_LIST)
+			(*refs)[i].first = link->end[0].node != first_node;
+		else if (names_find(&l->link_names, v->text) == SC_NONE && ref_port(l, v, &e))
+			(*refs)[i].first = l->s->nodes[e.node].ports[e.port].end;
+	}
+	return true;
+}
+
+uint8_t ref_ends(const struct link_ref *r, enum sc_direction dir)
+{
+	switch (dir) {
+	case SC_DIR_TX:
+		return (uint8_t)(1u << r->first);
+	case SC_DIR_RX:
+		return (uint8_t)(2u >> r->first);
+	case SC_DIR_BOTH:
+		break;
+	}
+	return 3;
+}
+
 // ---- sets of numbers --------------------------------------------------------------------------
 
 static bool bad_set(struct loader *l, const struct ynode *v, const char *text, unsigned limit)

@@ -17,6 +17,8 @@
 #include <stdio.h>
 
 #include "emu/core/simtime.h"
+#include "models/fault.h"
+#include "models/fec.h"
 #include "models/load_balance.h"
 #include "models/verbs.h"
 
@@ -235,6 +237,8 @@ struct sc_link {
 	uint32_t mtu;                      // IP MTU
 	enum sc_flow_control flow_control; // none: PFC is neither sent nor obeyed on it
 	uint64_t corrupt_q32; // probability x 2^32 that a frame is corrupted, each direction
+	uint64_t ber_q62;     // bit error rate before FEC x 2^62, each direction
+	enum fec_code fec;
 	struct sc_pos pos;
 };
 
@@ -283,19 +287,38 @@ enum sc_event_kind {
 	SC_EVENT_FLOW_START,
 	SC_EVENT_FLOW_STOP,
 	SC_EVENT_SET_CORRUPT,
+	SC_EVENT_SET_RATE,
+	SC_EVENT_SET_BER,
+	SC_EVENT_REBOOT,      // the switch `node` stops; links go down
+	SC_EVENT_REBOOT_DONE, // and is back
+	SC_EVENT_SLOW_RECEIVER,
 };
 
 struct sc_event {
 	simtime_t at;
 	enum sc_event_kind kind;
-	uint32_t link;         // link_down, link_up, set_corrupt
+	uint32_t link;         // link_down, link_up, set_*
+	uint8_t ends;          // of these: bit e: the lane that end e sends on
 	uint32_t flow;         // flow_start, flow_stop
-	uint32_t node;         // pause_storm: the host that sends XOFF
+	uint32_t node;         // pause_storm, slow_receiver: the host; reboot: the switch
 	uint16_t port;         //
 	uint8_t prio_mask;     // pause_storm
-	simtime_t duration;    // pause_storm; SIMTIME_NEVER: until the end
+	simtime_t duration;    // pause_storm, slow_receiver; SIMTIME_NEVER: until the end
 	uint64_t corrupt_q32;  // set_corrupt
+	uint64_t rate_bps;     // set_rate, slow_receiver (0: as fast as frames come)
+	uint64_t ber_q62;      // set_ber
+	enum fec_code fec;     //
+	uint64_t buffer;       // slow_receiver, bytes per priority
 	struct sc_route route; // route
+	struct sc_pos pos;
+};
+
+// A fault rule and the lanes it is on.
+struct sc_fault {
+	const char *name;
+	struct fault_rule rule;     // flow, endpoints resolved
+	const struct sc_end *lanes; // by their senders
+	uint32_t n_lanes;
 	struct sc_pos pos;
 };
 
@@ -386,6 +409,8 @@ struct scenario {
 	uint32_t n_flows;
 	struct sc_event *events; // by time, ties in file order
 	uint32_t n_events;
+	struct sc_fault *faults; // those of faults:, then those of events:, in file order
+	uint32_t n_faults;
 	struct sc_capture *captures;
 	uint32_t n_captures;
 	struct sc_expect *expects;

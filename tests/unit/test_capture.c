@@ -243,7 +243,7 @@ static void comments_say_what_happened(void **state)
 	assert_int_equal(count_in_file(path, "PFC XOFF by PG 4 at 70000 bytes"), 1);
 	assert_int_equal(count_in_file(path, "PFC XON by PG 4 at 100 bytes"), 1);
 	assert_int_equal(count_in_file(path, "dropped: ttl_expired"), 1);
-	assert_int_equal(count_in_file(path, "fault injected by rule 7"), 1);
+	assert_int_equal(count_in_file(path, "fault 7: dropped"), 1);
 	free_frame(f);
 }
 

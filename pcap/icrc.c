@@ -10,10 +10,12 @@
 //
 // The CRC is computed 16 bytes at a time from 16 tables (Kounavis and Berry, "Novel table lookup-
 // based algorithms for high-performance CRC generation", 2008): T[k][b] is the CRC of byte b with k
-// zero bytes behind it.
+// zero bytes behind it. Where the processor multiplies without carries, long pieces go through
+// pcap/crc32_fold.c, which is several times as fast.
 #include "pcap/icrc.h"
 
 #include "pcap/build.h"
+#include "pcap/crc32_fold.h"
 
 #define CRC_POLY   0xedb88320u
 #define CRC_SLICES 16
@@ -21,6 +23,7 @@
 #define CRC_BEHIND_LRH 0xdebb20e3u
 
 static uint32_t crc_table[CRC_SLICES][256];
+static bool crc_folds;
 
 __attribute__((constructor)) static void crc_table_fill(void)
 {
@@ -35,6 +38,7 @@ __attribute__((constructor)) static void crc_table_fill(void)
 			uint32_t c = crc_table[k - 1][b];
 			crc_table[k][b] = c >> 8 ^ crc_table[0][c & 0xff];
 		}
+	crc_folds = crc32_fold_possible();
 }
 
 static inline uint32_t crc_word(uint32_t w, unsigned behind)
@@ -45,6 +49,12 @@ static inline uint32_t crc_word(uint32_t w, unsigned behind)
 
 uint32_t icrc_update(uint32_t crc, const uint8_t *p, size_t n)
 {
+	if (n >= CRC32_FOLD_MIN && crc_folds) {
+		size_t folded = n & ~(size_t)(CRC_SLICES - 1);
+		crc = crc32_fold(crc, p, folded);
+		p += folded;
+		n -= folded;
+	}
 	for (; n >= CRC_SLICES; n -= CRC_SLICES, p += CRC_SLICES)
 		crc = crc_word(get_le32(p) ^ crc, 12) ^ crc_word(get_le32(p + 4), 8) ^
 		      crc_word(get_le32(p + 8), 4) ^ crc_word(get_le32(p + 12), 0);

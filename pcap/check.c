@@ -300,6 +300,7 @@ void check_end(struct check *c, const struct stream *s)
 {
 	for (uint32_t i = 0; i < c->r.n_flows; i++)
 		seq_end(c, c->flows[i]);
+	doubt_settle(c);
 	check_pause_end(c);
 	for (uint32_t i = 0; i < c->n_tap_of; i++)
 		if (c->tap_of[i] != NO_TAP)

@@ -45,6 +45,8 @@
 	X(NAK_FATAL, "nak-fatal", false, "a NAK that ends the connection")                         \
 	X(READ_HOLE, "read-hole", false, "READ responses that did not pass here in their turn")    \
 	X(REORDERED, "reordered", false, "a packet behind ones that were sent after it")           \
+	X(OVERTAKEN, "overtaken", false, "NAKs and resends out of turn, on a path that reorders")  \
+	X(PARTIAL, "partial", false, "acknowledged, unseen: much of the flow passes elsewhere")    \
 	X(RESTART, "restart", false, "the PSNs start anew: another connection of the same QP")     \
 	X(OPCODE, "opcode", false, "an opcode of a manufacturer or of none")                       \
 	X(NAK_OPEN, "nak-open", false, "the capture ends before a NAK is answered")

@@ -15,8 +15,11 @@ static const uint32_t rnr_us[32] = {655360, 10, 20, 30, 40, 60, 80, 120, 160, 24
 // Fitting responses after which a pairing by PSN is beyond doubt.
 #define MATCHED_ENOUGH 4
 
-// An answer overtaken by a later one has both a smaller PSN and a smaller MSN.
-static bool judge_msn(struct check *c, struct flow *by, const struct sight *s, uint32_t msn)
+// An answer overtaken by a later one has a smaller PSN, and a smaller MSN unless both are within
+// one message. `may_tell`: it is an ACK, and of
+// nothing that was resent, which is answered again.
+static bool judge_msn(
+	struct check *c, struct flow *by, const struct sight *s, uint32_t msn, bool may_tell)
 {
 	struct seq *q = &by->q;
 	uint32_t psn = s->p->psn;
@@ -29,6 +32,8 @@ static bool judge_msn(struct check *c, struct flow *by, const struct sight *s, u
 			q->msn);
 		return false;
 	}
+	if (q->msn_known && msn == q->msn && psn_diff(psn, q->msn_psn) < 0 && may_tell)
+		by->f.reordered++; // within one message
 	if (back)
 		check_found(c, CHECK_MSN, s->tap, by, s->frame->number, s->frame->time_ns,
 			"MSN %u for PSN %u after MSN %u for PSN %u", msn, psn, q->msn, q->msn_psn);
@@ -75,15 +80,16 @@ static void accept_ack(struct check *c, struct flow *q, struct flow *by, const s
 			check_found(c, CHECK_RESPONSE, s->tap, by, s->frame->number,
 				s->frame->time_ns, "ATOMIC ACK for PSN %u, which was no atomic",
 				psn);
-		else
-			sent->last = true;
+		else if (!sent->done)
+			q->f.messages[CHECK_ATOMIC].completed++;
+		sent->done = true;
 	}
 	resend_acked(q, psn, s);
 	seq_advance(q, psn_add(psn, 1));
 }
 
-static void accept_nak(struct check *c, struct flow *q, struct flow *by, const struct sight *s,
-	uint8_t syndrome, bool in_order)
+static void accept_nak(
+	struct check *c, struct flow *q, const struct sight *s, uint8_t syndrome, bool in_order)
 {
 	uint32_t psn = s->p->psn;
 	bool rnr = (syndrome & AETH_TYPE_MASK) == AETH_RNR_NAK;
@@ -91,7 +97,7 @@ static void accept_nak(struct check *c, struct flow *q, struct flow *by, const s
 	if (s->p->payload_len != 0)
 		q->f.selective = true;
 	if (in_order && psn_diff(psn, q->q.una) < 0 && !q->f.selective) {
-		check_found(c, CHECK_NAK_ACKED, s->tap, by, s->frame->number, s->frame->time_ns,
+		check_found(c, CHECK_NAK_ACKED, s->tap, q, s->frame->number, s->frame->time_ns,
 			"NAK for PSN %u, but all before %u was acknowledged", psn, q->q.una);
 		return;
 	}
@@ -148,7 +154,8 @@ void ack_response(struct check *c, struct flow *by, const struct sight *s)
 	}
 	if (psn_diff(psn, q->q.first) < 0)
 		return; // of what was sent before the capture began
-	bool in_order = aeth == NULL || judge_msn(c, by, s, get_be24(aeth + 1));
+	bool first = q->f.resent_packets == 0 && (syndrome & AETH_TYPE_MASK) == AETH_ACK;
+	bool in_order = aeth == NULL || judge_msn(c, by, s, get_be24(aeth + 1), first);
 	if (op != ROCE_ACK && op != ROCE_ATOMIC_ACK) {
 		read_response(c, q, by, s);
 		return;
@@ -157,5 +164,5 @@ void ack_response(struct check *c, struct flow *by, const struct sight *s)
 	if ((syndrome & AETH_TYPE_MASK) == AETH_ACK)
 		accept_ack(c, q, by, s);
 	else
-		accept_nak(c, q, by, s, syndrome, in_order);
+		accept_nak(c, q, s, syndrome, in_order);
 }

@@ -75,7 +75,7 @@ static struct check_finding *keep(struct check *c)
 	return &c->findings[c->r.n_findings++];
 }
 
-void check_found(struct check *c, enum check_kind kind, uint32_t tap, const struct flow *flow,
+void check_found(struct check *c, enum check_kind kind, uint32_t tap, struct flow *flow,
 	uint64_t frame, int64_t time_ns, const char *format, ...)
 {
 	va_list ap;
@@ -84,6 +84,8 @@ void check_found(struct check *c, enum check_kind kind, uint32_t tap, const stru
 	if (kinds[kind].violation) {
 		c->r.violations++;
 		c->taps[tap].violations++;
+		if (flow != NULL)
+			doubt_note(flow, kind);
 	}
 	// Notes must not crowd out violations: they get half of the room.
 	if (!kinds[kind].violation && c->r.n_findings >= c->opt.findings_max / 2)

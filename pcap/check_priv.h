@@ -31,6 +31,7 @@ struct sent {
 	uint8_t op;
 	uint8_t ttl;
 	bool used, resent, last, ack_req;
+	bool done; // an atomic that was answered
 };
 
 // PSNs that did not pass in their turn.
@@ -45,9 +46,9 @@ struct read {
 	uint32_t psn, n; // n: PSNs of its responses
 	uint32_t bytes;
 	uint32_t next; // next response's PSN
-	uint64_t got;
+	uint32_t seen; // responses that passed, repetitions not counted
 	int64_t time_ns;
-	bool answered, done, holed, n_sure;
+	bool answered, holed, n_sure;
 };
 
 // A NAK that waits for the resend it asks for.
@@ -98,9 +99,26 @@ struct seq {
 	int64_t last_cnp_ns;
 };
 
+// X(kind, as what it is told when it is explained)
+#define CHECK_DOUBTFUL(X)            \
+	X(NAK_UNANSWERED, OVERTAKEN) \
+	X(RESEND_PSN, OVERTAKEN)     \
+	X(NAK_ACKED, OVERTAKEN)      \
+	X(LOST_ACKED, PARTIAL)
+
+enum doubt {
+#define X(kind, note) DOUBT_##kind,
+	CHECK_DOUBTFUL(X)
+#undef X
+		CHECK_DOUBTS,
+};
+
 struct flow {
 	struct check_flow f; // first: the result's pointers point here
 	struct seq q;
+	// violations that reordering, or other paths, explain (check_doubt.c), by enum doubt
+	uint64_t doubts[CHECK_DOUBTS];
+	uint64_t lost_packets; // acknowledged and never seen
 	uint32_t index;
 	uint32_t pair_next; // of the same tap and addresses, whichever way
 };
@@ -155,12 +173,19 @@ static inline uint32_t psn_add(uint32_t a, uint32_t n)
 }
 
 // check_finding.c
-void check_found(struct check *c, enum check_kind kind, uint32_t tap, const struct flow *flow,
+void check_found(struct check *c, enum check_kind kind, uint32_t tap, struct flow *flow,
 	uint64_t frame, int64_t time_ns, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));
 void check_sample(struct check *c, struct histogram **h, int64_t ns);
 
+// check_doubt.c
+void doubt_note(struct flow *f, enum check_kind kind);
+void doubt_settle(struct check *c);
+
 // check_qp.c
+// Place in a table of c->n_buckets for two addresses, in either order, at a tap.
+uint32_t flow_hash_pair(const struct check *c, uint32_t tap, const uint8_t *src, const uint8_t *dst,
+	unsigned addr_bytes);
 struct flow *flow_get(struct check *c, const struct sight *s);
 struct flow *flow_lookup(struct check *c, uint32_t tap, const uint8_t *src, const uint8_t *dst,
 	uint8_t addr_bytes, bool roce1, uint32_t dest_qp, bool create);

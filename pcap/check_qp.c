@@ -38,8 +38,8 @@ static uint32_t hash_flow(const struct check *c, uint32_t tap, const uint8_t *sr
 }
 
 // The same for both directions.
-static uint32_t hash_pair(const struct check *c, uint32_t tap, const uint8_t *src,
-	const uint8_t *dst, unsigned addr_bytes)
+uint32_t flow_hash_pair(const struct check *c, uint32_t tap, const uint8_t *src, const uint8_t *dst,
+	unsigned addr_bytes)
 {
 	uint64_t a = hash_bytes(HASH_MUL, src, addr_bytes),
 		 b = hash_bytes(HASH_MUL, dst, addr_bytes);
@@ -73,7 +73,7 @@ static struct flow *flow_new(struct check *c, uint32_t tap, const uint8_t *src, 
 	f->f.dest_qp = qp;
 	f->index = c->r.n_flows;
 	c->flows[c->r.n_flows++] = f;
-	uint32_t *pair = &c->pairs[hash_pair(c, tap, src, dst, addr_bytes)];
+	uint32_t *pair = &c->pairs[flow_hash_pair(c, tap, src, dst, addr_bytes)];
 	f->pair_next = *pair;
 	*pair = f->index + 1;
 	return f;
@@ -151,7 +151,7 @@ static unsigned fit(struct flow *q, const struct flow *f, uint32_t psn)
 
 static struct flow *find_requester(struct check *c, struct flow *f, uint32_t psn)
 {
-	uint32_t i = c->pairs[hash_pair(c, f->f.tap, f->f.src, f->f.dst, f->f.addr_bytes)];
+	uint32_t i = c->pairs[flow_hash_pair(c, f->f.tap, f->f.src, f->f.dst, f->f.addr_bytes)];
 	struct flow *best = NULL;
 	unsigned most = 0, n_best = 0, tried = 0;
 

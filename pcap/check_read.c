@@ -46,26 +46,32 @@ static void wrong(struct check *c, struct flow *q, const struct sight *s, const 
 
 static void finish(struct check *c, struct flow *q, struct read *r, const struct sight *s)
 {
-	if (r->got != r->bytes && !r->holed)
+	uint64_t before = (uint64_t)psn_diff(s->p->psn, r->psn) * q->f.mtu;
+
+	if (r->n_sure && before + s->p->payload_len != r->bytes)
 		check_found(c, CHECK_RESPONSE_ORDER, s->tap, q, s->frame->number, s->frame->time_ns,
-			"READ of %u bytes got %llu", r->bytes, (unsigned long long)r->got);
-	r->done = true;
+			"READ of %u bytes ends after %llu", r->bytes,
+			(unsigned long long)before + s->p->payload_len);
 	q->f.messages[CHECK_READ].completed++;
 }
 
-// A response in its turn.
+// A response in its turn: what a requester takes. What comes behind a hole it drops.
 static void in_turn(
 	struct check *c, struct flow *q, struct flow *by, struct read *r, const struct sight *s)
 {
 	uint8_t op = s->p->opcode & 0x1f;
 	bool last = op == ROCE_READ_RESP_LAST || op == ROCE_READ_RESP_ONLY;
+	uint32_t nth = (uint32_t)psn_diff(s->p->psn, r->psn);
 
+	r->holed = false;
+	r->next = psn_add(s->p->psn, 1);
+	if (nth < r->seen)
+		return; // executed again
+	r->seen = nth + 1;
+	by->f.payload_bytes += s->p->payload_len;
 	if (!r->answered && s->p->psn == r->psn)
 		check_sample(c, &q->f.read_latency, s->frame->time_ns - r->time_ns);
 	r->answered = true;
-	r->got += s->p->payload_len;
-	by->f.payload_bytes += s->p->payload_len;
-	r->next = psn_add(s->p->psn, 1);
 	bool at_end = r->n_sure && r->next == psn_add(r->psn, r->n);
 	if (r->n_sure && last && !at_end)
 		wrong(c, q, s, "more responses are due");
@@ -97,16 +103,14 @@ void read_response(struct check *c, struct flow *q, struct flow *by, const struc
 	}
 	by->q.matched++;
 	int32_t ahead = psn_diff(psn, r->next);
-	if (ahead > 0) {
+	if (ahead > 0 && !r->holed) {
 		by->f.read_holes++;
 		check_found(c, CHECK_READ_HOLE, s->tap, by, s->frame->number, s->frame->time_ns,
 			"response PSN %u, %u was due", psn, r->next);
 		r->holed = true;
 	}
-	if (ahead == 0 && !r->done && !r->holed)
+	if (ahead == 0)
 		in_turn(c, q, by, r, s);
-	else if (ahead == 0 && !r->done && (op == ROCE_READ_RESP_LAST || op == ROCE_READ_RESP_ONLY))
-		finish(c, q, r, s);
 	if (!r->holed)
 		seq_advance(q, psn_add(psn, 1));
 	resend_acked(q, psn_add(r->psn, PSN_MASK), s);

@@ -24,12 +24,14 @@ static void hole_remove(struct seq *q, unsigned i)
 
 static void judge_hole(struct check *c, struct flow *f, const struct hole *h)
 {
-	if (h->acked_frame != 0 && !f->f.selective)
-		check_found(c, CHECK_LOST_ACKED, f->f.tap, f, h->frame, h->time_ns,
-			"PSN %u never passed here, yet frame %llu acknowledges it: not captured, "
-			"or "
-			"not received",
-			h->psn, (unsigned long long)h->acked_frame);
+	if (h->acked_frame == 0 || f->f.selective)
+		return;
+	f->lost_packets += h->n;
+	check_found(c, CHECK_LOST_ACKED, f->f.tap, f, h->frame, h->time_ns,
+		"PSN %u never passed here, yet frame %llu acknowledges it: not captured, "
+		"or "
+		"not received",
+		h->psn, (unsigned long long)h->acked_frame);
 }
 
 void resend_hole_open(

@@ -61,7 +61,7 @@ static bool ends_message(uint8_t op)
 	case ROCE_READ_REQUEST:
 	case ROCE_CMP_SWAP:
 	case ROCE_FETCH_ADD:
-		return false; // the latter complete by their responses
+		return false; // the last three complete by their responses
 	default:
 		return true;
 	}
@@ -81,6 +81,7 @@ struct sent *seq_record(struct check *c, struct flow *f, const struct sight *s)
 		return NULL;
 	struct sent *e = &f->q.ring[p->psn & (f->q.ring_size - 1)];
 	uint8_t op = p->opcode & 0x1f;
+	bool done = e->used && e->psn == p->psn && e->done;
 	*e = (struct sent){.time_ns = s->frame->time_ns,
 		.psn = p->psn,
 		.ip_id = ip_id(p),
@@ -88,6 +89,7 @@ struct sent *seq_record(struct check *c, struct flow *f, const struct sight *s)
 		.ttl = p->ttl,
 		.used = true,
 		.last = ends_message(op),
+		.done = done,
 		.ack_req = p->ack_req};
 	return e;
 }

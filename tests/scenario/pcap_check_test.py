@@ -304,6 +304,29 @@ class Losses(Base):
         t.ack(4, 4)
         self.judge(t, notes=[("reordered", n)])
 
+    def test_nak_overtaken_where_packets_reorder(self):
+        t = Talk()
+        exchange(t, 1, 2)
+        t.send(4)
+        late = t.send(3)
+        t.ack(4, 4)
+        t.msn = 4
+        exchange(t, 5, 6)
+        n = t.nak(3)
+        exchange(t, 7, 8)
+        self.judge(t, notes=[("reordered", late), ("overtaken", n)])
+
+    def test_tap_on_one_of_two_paths(self):
+        t = Talk()
+        for psn in range(1, 101):
+            if psn % 2:
+                t.send(psn)
+            t.ack(psn)
+        t.send(101)
+        r = self.judge(t)
+        # 50 of 100 are missing: each a gap, acknowledged; the last gap is closed by PSN 101
+        self.assertEqual(r["counts"]["partial"], 50)
+
     def test_acknowledgement_of_what_was_not_sent(self):
         t = Talk()
         exchange(t, 1, 6)
@@ -413,6 +436,19 @@ class Reads(Base):
         q = next(q for q in r["qps"] if q["dest_qp"] == w.B_QP)
         self.assertEqual(q["resends"]["implied"], 1)
         self.assertEqual(q["messages"]["read"]["completed"], 1)
+
+    def test_read_again_from_a_hole_is_as_long_as_asked_for(self):
+        t = Talk()
+        t.read(10, 1000)
+        t.response(w.RESP_FIRST, 10, bytes(256))
+        t.response(w.RESP_MIDDLE, 12, bytes(256))
+        t.read(11, 744)
+        t.response(w.RESP_FIRST, 11, bytes(256))
+        t.response(w.RESP_MIDDLE, 12, bytes(256))
+        t.response(w.RESP_LAST, 13, bytes(232))
+        r = self.judge(t)
+        b = next(q for q in r["qps"] if q["dest_qp"] == w.A_QP)
+        self.assertEqual(b["payload_bytes"], 1000)
 
     def test_atomic(self):
         t = Talk()

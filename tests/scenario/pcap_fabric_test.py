@@ -106,6 +106,35 @@ class Own(unittest.TestCase):
         self.assertEqual(at["sw2:eth1"]["resent_packets"], 0)
 
 
+    def clean(self, name):
+        _, summary, status, r = RUNS.get(name)
+        self.assertEqual(status, 0, [f for f in r["findings"] if f["violation"]][:5])
+        return summary, r
+
+    def test_spraying(self):
+        _, r = self.clean("packet-spraying")
+        at = {q["tap"]: q for q in r["qps"] if q["src"] == "10.0.0.1" and
+              "RC WRITE_MIDDLE" in q["opcodes"]}
+        self.assertEqual(at["h1:eth0"]["gaps"], 0)
+        self.assertGreater(at["spine1:eth0"]["gaps"], 100)  # sees every fourth packet
+        self.assertGreater(at["h5:eth0"]["reordered"], 0)
+
+    def test_every_operation_on_a_bad_link(self):
+        _, r = self.clean("rdma-operations")
+        reads = [q for q in r["qps"] if q["tap"] == "h1:eth0" and "read" in q["messages"]]
+        self.assertEqual(sorted(q["messages"]["read"]["completed"] for q in reads), [20, 50])
+        self.assertEqual({q["roce"] for q in reads}, {1, 2})
+        swaps = [q for q in r["qps"] if q["tap"] == "h1:eth0" and "atomic" in q["messages"]]
+        self.assertEqual([q["messages"]["atomic"]["completed"] for q in swaps], [2000, 2000])
+
+    def test_receiver_not_ready(self):
+        _, r = self.clean("receiver-not-ready")
+        self.assertGreater(sum(q["resends"]["rnr"] for q in r["qps"]), 0)
+
+    def test_selective_repeat(self):
+        self.clean("loss-recovery")
+
+
 class Export(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.TemporaryDirectory()

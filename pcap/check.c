@@ -99,8 +99,10 @@ static uint32_t tap_find(struct check *c, const char *name)
 	if (c->r.n_taps == c->cap_taps) {
 		uint32_t cap = c->cap_taps != 0 ? 2 * c->cap_taps : 16;
 		struct check_tap *more = realloc(c->taps, cap * sizeof(*more));
-		if (more == NULL)
+		if (more == NULL) {
+			c->out_of_memory = true;
 			return NO_TAP;
+		}
 		c->taps = more;
 		c->cap_taps = cap;
 	}
@@ -118,8 +120,10 @@ static uint32_t tap_of(struct check *c, const struct stream *s, uint32_t interfa
 		return c->tap_of[interface];
 	uint32_t n = stream_n_interfaces(s);
 	uint32_t *more = realloc(c->tap_of, n * sizeof(*more));
-	if (more == NULL)
+	if (more == NULL) {
+		c->out_of_memory = true;
 		return NO_TAP;
+	}
 	c->tap_of = more;
 	for (; c->n_tap_of < n; c->n_tap_of++) {
 		const struct stream_interface *i = stream_interface(s, c->n_tap_of);
@@ -311,6 +315,7 @@ struct check_result check_result(const struct check *c)
 {
 	struct check_result r = c->r;
 
+	r.out_of_memory = c->out_of_memory;
 	r.taps = c->taps;
 	r.flows = (struct check_flow *const *)c->flows;
 	r.pauses = c->pauses;

@@ -193,7 +193,8 @@ struct check_tap {
 
 struct check_result {
 	uint64_t frames, bytes;
-	uint64_t foreign; // frames of interfaces that are not Ethernet
+	bool out_of_memory; // something was not followed or kept
+	uint64_t foreign;   // frames of interfaces that are not Ethernet
 	uint64_t violations;
 	uint64_t counts[CHECK_KINDS];
 	uint32_t n_taps, n_flows, n_pauses, n_findings;

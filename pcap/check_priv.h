@@ -2,7 +2,8 @@
 #pragma once
 
 // What the parts of the checker share: check.c looks at frames, check_qp.c finds flows and their
-// counterparts, check_seq.c follows requests, check_resend.c their repetitions and the NAKs that
+// counterparts, check_seq.c follows requests, check_message.c
+// the messages in them, check_resend.c their repetitions and the NAKs that
 // ask for them, check_ack.c answers, check_read.c READ responses, check_pause.c pauses,
 // check_finding.c keeps what was found.
 
@@ -204,6 +205,11 @@ void seq_mtu(struct flow *f, uint32_t mtu);
 // Acknowledges all before `psn`.
 void seq_advance(struct flow *f, uint32_t psn);
 void seq_end(struct check *c, struct flow *f);
+
+// check_message.c
+enum check_message message_of(uint8_t op);
+// The next packet of the stream of messages. `in_order`: nothing is missing before it.
+void message_packet(struct check *c, struct flow *f, const struct sight *s, bool in_order);
 
 // check_resend.c
 void resend_request(struct check *c, struct flow *f, const struct sight *s, uint32_t n);

@@ -68,6 +68,7 @@ static size_t refill(struct stream *s, size_t n)
 			s->have += (size_t)got;
 		} else if (got == 0 || errno != EINTR) {
 			s->eof = true;
+			s->read_error = got < 0 ? errno : 0;
 			break;
 		}
 	}
@@ -179,7 +180,10 @@ int stream_pcap_next(struct stream *s, struct stream_frame *f)
 
 static int begin(struct stream *s)
 {
-	if (stream_need(s, 4) < 4)
+	size_t got = stream_need(s, 4);
+	if (s->read_error != 0)
+		return stream_fail(s, "%s", strerror(s->read_error));
+	if (got < 4)
 		return stream_fail(
 			s, "expected a pcap or pcapng file, found %zu bytes", s->have - s->at);
 	uint32_t magic = get_le32(s->buf + s->at);
@@ -259,7 +263,10 @@ int stream_next(struct stream *s, struct stream_frame *f)
 {
 	if (s->error[0] != '\0')
 		return -EIO;
-	return s->pcapng ? stream_pcapng_next(s, f) : stream_pcap_next(s, f);
+	int ret = s->pcapng ? stream_pcapng_next(s, f) : stream_pcap_next(s, f);
+	if (ret != 1 && s->read_error != 0)
+		return stream_fail(s, "%s", strerror(s->read_error));
+	return ret;
 }
 
 const char *stream_error(const struct stream *s)

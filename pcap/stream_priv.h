@@ -13,6 +13,7 @@ struct stream {
 	bool swapped;
 	bool pcapng;
 	bool eof;
+	int read_error; // errno that ended reading, 0: none
 	uint8_t *buf;
 	size_t size;     // of buf
 	size_t at;       // where the next block or record starts

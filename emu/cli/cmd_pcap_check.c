@@ -196,6 +196,8 @@ static int report_file(
 		.only_qp = a->only_qp,
 		.qp = a->qp,
 		.verbose = a->verbose};
+	if (p.error == NULL && p.r.out_of_memory)
+		p.error = "out of memory: the report is incomplete";
 	print_report(&p, a, files);
 	if (p.error != NULL)
 		fprintf(stderr, "fabemu pcap check: %s\n", p.error);

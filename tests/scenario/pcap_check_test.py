@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -633,12 +634,24 @@ class Files(Base):
             self.assertIn(path, p.stderr)
             self.assertIn(text, p.stderr)
 
-    def test_standard_input_and_several_files(self):
+    def test_directory(self):
+        p = harness.fabemu(EXE, "pcap", "check", self.dir.name)
+        self.assertEqual(p.returncode, 2)
+        self.assertIn("Is a directory", p.stderr)
+
+    def test_several_files(self):
         path = os.path.join(self.dir.name, "x")
         with open(path, "wb") as f:
             f.write(w.pcap(self.talk().frames))
         p = harness.fabemu(EXE, "pcap", "check", "--json", path, path)
         self.assertEqual(len(json.loads(p.stdout)["files"]), 2)
+
+    def test_standard_input(self):
+        data = w.pcap(self.talk().frames)
+        p = subprocess.run([EXE, "pcap", "check", "--json", "-"], input=data, check=False,
+                           stdout=subprocess.PIPE)
+        self.assertEqual(json.loads(p.stdout)["files"][0]["bytes"],
+                         sum(len(d) for _, d in self.talk().frames))
 
     def test_usage(self):
         for args in ((), ("--qp", "x", "f"), ("--rate", "7", "f"), ("--nonsense", "f")):

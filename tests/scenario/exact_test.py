@@ -89,6 +89,28 @@ class Exact(unittest.TestCase):
             self.assertEqual(s["flows"][0]["fct_ps"], done, "%d packets" % packets)
             self.assertEqual(s["data_hops"], 2 * packets)
 
+    def test_lone_read_completes_when_its_last_response_is_there(self):
+        request = FIRST - PAYLOAD
+        for packets in (1, 2, 100):
+            s = self.results(star(["h1", "h2"], "  one: {src: h1, dst: h2, op: READ, bytes: %dB}" %
+                                  (packets * PAYLOAD)))
+            asked = through_switch(sent([request]), [request])[0]
+            sizes = [MIDDLE] * packets  # the first and the last with an AETH
+            for i in {0, packets - 1}:
+                sizes[i] += 4
+            done = through_switch(sent(sizes, [asked] * packets), sizes)[-1]
+            self.assertEqual(s["flows"][0]["fct_ps"], done, "%d packets" % packets)
+            self.assertEqual(s["data_hops"], 2 * packets)
+
+    def test_roce_v1_is_longer_by_a_grh_and_shorter_by_ip_and_udp(self):
+        more = 40 - 20 - 8
+        s = self.results(star(["h1", "h2"], "  one: {src: h1, dst: h2, roce: v1, bytes: %dB}" %
+                              (3 * PAYLOAD)))
+        sizes = [FIRST + more, MIDDLE + more, MIDDLE + more]
+        received = through_switch(sent(sizes), sizes)
+        acks = [ACK + more] * 3
+        self.assertEqual(s["flows"][0]["fct_ps"], through_switch(sent(acks, received), acks)[-1])
+
     def test_incast_makespan_is_frames_times_frame_time_plus_path(self):
         packets, flows = 500, 2
         s = self.results(star(["h1", "h2", "h3"],

@@ -42,11 +42,10 @@ struct rc_wr {
 	uint64_t wr_id;
 	uint64_t repeat;      // >= 1; RC_ENDLESS
 	uint64_t local;       // caller's: where the payload of the first message is
-	uint64_t remote_addr; // WRITE, READ, atomics; message i of a repetition: + i * length, of
-			      // an atomic: the same
-	uint64_t compare;  // CMP_SWAP
-	uint64_t swap_add; // CMP_SWAP, FETCH_ADD
-	uint32_t length;   // bytes per message, 0..2^31; atomics: 8
+	uint64_t remote_addr; // WRITE, READ: message i is at + i * length; atomics: all the same
+	uint64_t compare;     // CMP_SWAP
+	uint64_t swap_add;    // CMP_SWAP, FETCH_ADD
+	uint32_t length;      // bytes per message, 0..2^31; atomics: 8
 	uint32_t rkey;
 	uint32_t imm;   // immediate data (host order), or the rkey SEND_INV invalidates
 	uint8_t op;     // enum wr_op
@@ -142,10 +141,12 @@ static_assert(sizeof(struct rc_requester) <= 320, "five cache lines");
 // A packet to send.
 struct rc_request {
 	const struct rc_wr *wr; // rkey, immediate, operands
-	uint64_t pos; // byte position in the work request of the payload, or of the data a
-		      // READ asks for; local address = wr->local + pos
-	uint64_t remote_addr; // RETH, AtomicETH; valid with RC_FIRST and WRITE, READ, atomics. Of a
-			      // READ repeated from its middle that of the rest
+	// Byte position in the work request of the payload, or of the data a READ asks for: the
+	// local address is wr->local + pos.
+	uint64_t pos;
+	// RETH, AtomicETH: valid with RC_FIRST of WRITE, READ, atomics. Of a READ repeated from its
+	// middle that of the rest.
+	uint64_t remote_addr;
 	uint32_t psn;
 	uint32_t dma_len; // RETH: length of the message, or of the rest of a READ
 	uint16_t payload; // bytes carried, 0 for READ and atomics

@@ -34,8 +34,7 @@
 
 enum frame_kind {
 	FRAME_IP,      // IPv4 or IPv6, to be routed
-	FRAME_ROCE1,   // RoCE v1, to be switched: its GRH passes for IPv6 (FRAME_F_IPV6), l4_off is 8
-		       // before its BTH
+	FRAME_ROCE1,   // RoCE v1, to be switched; its GRH passes for IPv6, l4_off is BTH - 8
 	FRAME_CONTROL, // MAC control (PFC, PAUSE): ends at the next node
 	FRAME_LOCAL,   // ARP, ND: answered by the next switch or ended there
 };

@@ -16,12 +16,11 @@ struct cm_id *cm_find_remote(struct cm *cm, uint64_t guid, uint32_t remote_comm_
 	return NULL;
 }
 
-// The connection with this queue pair of the peer's.
-static struct cm_id *find_remote_qpn(
-	struct cm *cm, uint64_t guid, uint32_t qpn, const struct cm_id *but)
+// The connection with this queue pair of the peer's, if there is one: not a question of ours.
+static struct cm_id *find_remote_qpn(struct cm *cm, uint64_t guid, uint32_t qpn)
 {
 	for (struct cm_id *id = cm->ids; id < cm->ids + cm->n_ids; id++)
-		if (id != but && is_live(id) && !cm_has_asked(id) && id->remote_guid == guid &&
+		if (is_live(id) && !cm_has_asked(id) && id->remote_guid == guid &&
 			id->conn.remote_qpn == qpn)
 			return id;
 	return NULL;
@@ -141,7 +140,7 @@ static void rx_req(struct cm *cm, const struct cm_source *from, const struct cm_
 		again_req(cm, from, id);
 		return;
 	}
-	id = find_remote_qpn(cm, q->local_ca_guid, q->local_qpn, NULL);
+	id = find_remote_qpn(cm, q->local_ca_guid, q->local_qpn);
 	if (id != NULL) {
 		reject_message(cm, from, m, CM_ANSWERS_REQ, CM_REJ_STALE_CONN, NULL, 0);
 		end_stale(cm, from, id);
@@ -190,7 +189,7 @@ static void rx_rep(struct cm *cm, const struct cm_source *from, const struct cm_
 		again_rep(cm, from, m);
 		return;
 	}
-	struct cm_id *stale = find_remote_qpn(cm, p->local_ca_guid, p->local_qpn, id);
+	struct cm_id *stale = find_remote_qpn(cm, p->local_ca_guid, p->local_qpn);
 	if (stale != NULL) {
 		reject_message(cm, from, m, CM_ANSWERS_REP, CM_REJ_STALE_CONN, NULL, 0);
 		end_stale(cm, from, stale);

@@ -85,7 +85,8 @@ struct app_env_ops {
 		const struct app_env *env, uint32_t bytes, unsigned access, struct app_mr *out);
 	int (*listen)(const struct app_env *env, uint64_t service_id, enum cm_transport transport);
 	int (*connect)(const struct app_env *env, const struct app_request *r, unsigned *conn);
-	// Grants all the READs that the peer asked for and the NIC can serve.
+	// Grants all the READs that the peer asked for and the NIC can serve, and RNR retries
+	// without end (7), as librdmacm does.
 	int (*accept)(const struct app_env *env, unsigned conn, const void *private_data,
 		uint8_t private_len);
 	int (*reject)(const struct app_env *env, unsigned conn);

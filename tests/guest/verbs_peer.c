@@ -133,14 +133,14 @@ static void post_recv(struct peer *p, uint64_t wr_id, uint32_t at)
 		die("receive");
 }
 
-static void post_send(struct peer *p, struct ibv_send_wr *wr, uint32_t at, uint32_t length)
+static void post_send(struct peer *p, struct ibv_send_wr wr, uint32_t at, uint32_t length)
 {
 	struct ibv_sge sge = {(uintptr_t)p->memory + at, length, p->mr->lkey};
 	struct ibv_send_wr *bad;
 
-	wr->sg_list = &sge;
-	wr->num_sge = 1;
-	errno = ibv_post_send(p->id->qp, wr, &bad);
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	errno = ibv_post_send(p->id->qp, &wr, &bad);
 	if (errno != 0)
 		die("send");
 }
@@ -283,7 +283,7 @@ static void echo(struct peer *p, const struct ibv_wc *wc, uint32_t round)
 		wr.opcode = IBV_WR_SEND_WITH_IMM;
 		wr.imm_data = wc->imm_data;
 	}
-	post_send(p, &wr, buffer_at(p, (unsigned)wc->wr_id), wc->byte_len);
+	post_send(p, wr, buffer_at(p, (unsigned)wc->wr_id), wc->byte_len);
 }
 
 static void serve(struct peer *p)
@@ -344,7 +344,7 @@ static void connect_to(struct peer *p, struct sockaddr *addr)
 	}
 }
 
-// Until `n` work requests, the last of them `last`, have completed.
+// Until `n` work requests have completed.
 static void await(struct peer *p, unsigned n, struct ibv_wc *recv)
 {
 	struct ibv_wc wc;
@@ -368,7 +368,7 @@ static void post_atomic(
 	wr.wr.atomic.rkey = p->rkey;
 	wr.wr.atomic.compare_add = compare_add;
 	wr.wr.atomic.swap = swap;
-	post_send(p, &wr, 8 * (id - WR_ADD), 8);
+	post_send(p, wr, 8 * (id - WR_ADD), 8);
 }
 
 static void expect_word(struct peer *p, uint32_t round, enum wr id, const char *op, uint64_t want)
@@ -390,8 +390,8 @@ static void write_and_read(struct peer *p, uint32_t round)
 	memset(p->memory + buffer_at(p, 0), 0, p->size);
 	write.wr.rdma.remote_addr = read.wr.rdma.remote_addr = p->remote_addr + TARGET_DATA_AT;
 	write.wr.rdma.rkey = read.wr.rdma.rkey = p->rkey;
-	post_send(p, &write, TARGET_DATA_AT, p->size);
-	post_send(p, &read, buffer_at(p, 0), p->size);
+	post_send(p, write, TARGET_DATA_AT, p->size);
+	post_send(p, read, buffer_at(p, 0), p->size);
 	await(p, 2, &none);
 	check_pattern(p, buffer_at(p, 0), TARGET_WRITTEN, round);
 }
@@ -423,7 +423,7 @@ static void send_and_receive(struct peer *p, uint32_t round)
 	target_fill(p->memory + TARGET_DATA_AT, p->size, TARGET_SENT, round);
 	memset(p->memory + buffer_at(p, 0), 0, p->size);
 	post_recv(p, WR_RECV, buffer_at(p, 0));
-	post_send(p, &wr, TARGET_DATA_AT, p->size);
+	post_send(p, wr, TARGET_DATA_AT, p->size);
 	await(p, 2, &wc);
 	if (wc.byte_len != p->size)
 		wrong(p, "round %u: echo of %u bytes", round, wc.byte_len);

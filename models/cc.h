@@ -56,11 +56,10 @@ struct cc_ack {
 	const struct cc_hop *hops;
 };
 
+// Those of all algorithms, so that one may be chosen after all are set.
 struct cc_params {
 	enum cc_algorithm algorithm;
-	union {
-		struct dcqcn_params dcqcn;
-	};
+	struct dcqcn_params dcqcn;
 };
 
 struct cc_ops;

@@ -8,14 +8,13 @@
 //	alpha    every dce_tcp_rtt: alpha := (1-g) alpha + g if a CNP came in it, else (1-g) alpha,
 //	         with 1-g = dce_tcp_g / 1024
 //	decrease on a CNP, at most once per rate_reduce_monitor_period (one that comes too soon
-//counts 	         when the period is over): Rt := Rc, if clamped (below); then 	         Rc := max(Rc (1 - alpha 2^(10
-//- rpg_gd)), Rc rpg_min_dec_fac %, rpg_min_rate); 	         both stages := 0, both counters start again
-//	increase each time rpg_time_reset is over (stage T) or rpg_byte_reset bytes were sent (stage
-//	         B), with F = rpg_threshold:
-//	         max(T,B) < F              fast recovery
-//	         min(T,B) > F              Rt += rpg_hai_rate
-//	         else                      Rt += rpg_ai_rate
-//	         then Rc := (Rc + Rt) / 2, and the stage goes up by one
+// counts 	         when the period is over): Rt := Rc, if clamped (below); then Rc := max(Rc
+// (1 - alpha 2^(10
+//- rpg_gd)), Rc rpg_min_dec_fac %, rpg_min_rate); 	         both stages := 0, both counters
+//start again 	increase each time rpg_time_reset is over (stage T) or rpg_byte_reset bytes were sent
+//(stage 	         B), with F = rpg_threshold: 	         max(T,B) < F              fast recovery 	         min(T,B) > F Rt +=
+//rpg_hai_rate 	         else                      Rt += rpg_ai_rate 	         then Rc := (Rc + Rt) / 2, and the stage
+//goes up by one
 //
 // Stages are compared as they were before the event, so F events are fast recovery; a byte counter
 // that is off has no say in the minimum. The target is clamped to Rc always with clamp_tgt_rate,
@@ -39,8 +38,8 @@
 // Presets. mlx5: defaults that configuration dumps of ConnectX-4 to 6 agree in. paper: the paper's
 // section 5 and table 2; it does not give the hyper increase, which here is ten times the additive
 // one as with mlx5. hpcc-ns3: default attributes of that simulator's rdma-hw; alibaba: the settings
-// `dcqcn` of its run script. Both have no byte counter, and echo CE in every ACK: CNPs closer than
-// the period of decreases would change nothing, so theirs have its spacing.
+// `dcqcn` of its run script. Both have no byte counter, and echo CE in every ACK: their interval
+// between CNPs is 0.
 
 #include "models/cc.h"
 
@@ -124,7 +123,10 @@ struct dcqcn_params dcqcn_preset(enum dcqcn_preset preset)
 
 simtime_t dcqcn_preset_cnp_interval(enum dcqcn_preset preset)
 {
-	return preset == DCQCN_PAPER ? 50 * SIM_US : 4 * SIM_US;
+	static const simtime_t intervals[DCQCN_PRESET_COUNT] = {
+		[DCQCN_MLX5] = 4 * SIM_US, [DCQCN_PAPER] = 50 * SIM_US};
+
+	return intervals[preset];
 }
 
 // base^n, Q32, base < 1.

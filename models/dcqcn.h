@@ -23,7 +23,7 @@
 		"bytes on the wire between rate increases; 0: by time only")                      \
 	X(rpg_threshold, uint32_t, COUNT, "1", 1, 31,                                             \
 		"increases in fast recovery before the target grows (the paper's F)")             \
-	X(rpg_max_rate, uint64_t, RATE, "line", 1000000, INT64_C(1600000000000),                  \
+	X(rpg_max_rate, uint64_t, RATE_LINE, "line", 1000000, INT64_C(1600000000000),             \
 		"most a limited queue pair sends at; reached, it is limited no more")             \
 	X(rpg_ai_rate, uint64_t, RATE, "5Mbps", 1000000, INT64_C(1600000000000),                  \
 		"additive increase of the target")                                                \
@@ -34,8 +34,8 @@
 	X(rpg_min_dec_fac, uint32_t, COUNT, "50", 1, 100,                                         \
 		"no single decrease goes below this percentage of the current rate")              \
 	X(rpg_min_rate, uint64_t, RATE, "1Mbps", 1000, INT64_C(1600000000000), "lowest rate")     \
-	X(rate_to_set_on_first_cnp, uint64_t, RATE, "current", 1000000, INT64_C(1600000000000),   \
-		"rate that the first CNP sets, before its decrease")                              \
+	X(rate_to_set_on_first_cnp, uint64_t, RATE_CURRENT, "current", 1000000,                   \
+		INT64_C(1600000000000), "rate that the first CNP sets, before its decrease")      \
 	X(dce_tcp_g, uint32_t, COUNT, "1019", 0, 1023,                                            \
 		"weight of the old alpha in 1/1024: g is 1 - dce_tcp_g / 1024")                   \
 	X(dce_tcp_rtt, simtime_t, TIME, "1us", SIM_NS, SIM_S, "time between updates of alpha")    \

@@ -16,6 +16,17 @@
 
 #include "emu/core/rng.h"
 
+const char *np_scope_name(enum np_scope scope)
+{
+	static const char *const words[] = {
+#define X(id, word, help) word,
+		NP_SCOPES(X)
+#undef X
+	};
+
+	return words[scope];
+}
+
 void np_init(struct np *np, const struct np_params *params)
 {
 	memset(np, 0, sizeof(*np));

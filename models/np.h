@@ -54,6 +54,8 @@ struct np {
 	struct np_ip_clock ips[NP_IP_SETS][NP_IP_WAYS];
 };
 
+const char *np_scope_name(enum np_scope scope);
+
 void np_init(struct np *np, const struct np_params *params);
 
 // A packet with CE arrived for a queue pair whose clock is `qp`, from the address `ip` (16 bytes in

@@ -292,6 +292,16 @@ static inline void rc_advance(struct rc_requester *q, simtime_t now, uint64_t un
 		rc_seek(q, una);
 }
 
+// From now on at most so many packets in flight, >= 1; what is beyond stays.
+static inline void rc_set_window(struct rc_requester *q, uint32_t window)
+{
+	uint64_t limit = q->una + window;
+
+	q->window = window;
+	if (q->state == RC_READY)
+		q->limit = limit < q->end ? limit : q->end;
+}
+
 #define RC_AETH(syndrome, msn) ((uint32_t)(syndrome) << 24 | (msn))
 
 // An ACKNOWLEDGE packet came in: its PSN and its AETH (syndrome << 24 | MSN). Returns RC_ACK_*

@@ -26,6 +26,11 @@ struct nic_config nic_config_default(void)
 		.min_rnr_timer = NIC_DEFAULT_RNR_TIMER,
 		.rto_low = NIC_DEFAULT_RTO_LOW,
 		.rto_high = NIC_DEFAULT_RTO_HIGH,
+		.cc = {.dcqcn = dcqcn_preset(DCQCN_MLX5)},
+		.np = {.min_time_between_cnps = NP_INTERVAL_DEFAULT,
+			.cnp_dscp = NP_CNP_DSCP_DEFAULT,
+			.cnp_802p_prio = NP_CNP_PRIO_DEFAULT},
+		.cnp_tc = NP_CNP_PRIO_DEFAULT,
 		.log_cap = 1024,
 	};
 }
@@ -106,6 +111,9 @@ static void nic_timer(struct node *n, uint32_t kind, uint32_t arg)
 	case NIC_TIMER_STORM:
 		nic_storm_timer(nic, arg);
 		break;
+	case NIC_TIMER_CC:
+		nic_cc_timer(nic, &nic->qps[arg]);
+		break;
 	case NIC_TIMER_POOL:
 		nic->ports[arg].pool_wait = false;
 		nic_kick(nic, arg);
@@ -125,6 +133,8 @@ static void nic_start(struct node *n)
 
 	for (unsigned i = 0; i < n->n_ports; i++)
 		nic_pfc_init(nic, i);
+	nic_cc_start(nic);
+	nic_cc_start(nic);
 	for (uint32_t i = 0; i < nic->n_flows; i++) {
 		const struct nic_flow_config *c = &nic->flows[i].cfg;
 		if (c->start != SIMTIME_NEVER)
@@ -161,6 +171,7 @@ static void nic_drain(struct node *n)
 		memset(p->ready, 0, sizeof(p->ready));
 		memset(p->acks, 0, sizeof(p->acks));
 	}
+	nic_cc_drain(nic);
 	for (uint32_t i = 0; i < nic->n_qps; i++) {
 		nic->qps[i].ready = NIC_IDLE;
 		nic->qps[i].ack_queued = false;
@@ -215,7 +226,7 @@ static bool check_pair(
 	uint64_t msgs = taken / f->msg_pkts, rest = taken % f->msg_pkts;
 	uint64_t bytes = msgs * f->cfg.message_bytes + rest * q->payload;
 
-	if (q->max - q->una > q->window || q->nxt > q->max) {
+	if (q->max - q->una > nic->cfg.window || q->nxt > q->max) {
 		snprintf(why, len, "flow %u: window: una %" PRIu64 " nxt %" PRIu64 " max %" PRIu64,
 			f->cfg.flow, q->una, q->nxt, q->max);
 		return false;
@@ -270,9 +281,9 @@ static bool valid(const struct nic_config *c)
 	       c->payload <= NIC_PAYLOAD_MAX && c->ack_every >= 1 && c->window <= RC_WINDOW_MAX &&
 	       c->timeout <= 31 && c->retry_cnt <= 7 && c->rnr_retry <= 7 &&
 	       c->max_rd_atomic >= 1 && c->recv_depth <= NIC_RECV_DEPTH_MAX &&
-	       c->min_rnr_timer <= 31 && !(c->adaptive && c->recovery == NIC_SELECTIVE_REPEAT) &&
-	       c->ooo <= SR_WINDOW_MAX && c->ooo_time >= 0 && c->rto_low > 0 &&
-	       c->rto_low <= c->rto_high &&
+	       c->min_rnr_timer <= 31 && c->cnp_tc < PRIO_COUNT && c->np.cnp_dscp < 64 &&
+	       !(c->adaptive && c->recovery == NIC_SELECTIVE_REPEAT) && c->ooo <= SR_WINDOW_MAX &&
+	       c->ooo_time >= 0 && c->rto_low > 0 && c->rto_low <= c->rto_high &&
 	       (c->recovery != NIC_SELECTIVE_REPEAT || window_of(c) <= SR_WINDOW_MAX);
 }
 
@@ -301,6 +312,10 @@ int nic_create(const struct nic_config *cfg, struct node **out)
 		nic->ports[i].cfg = cfg->ports[i];
 		memcpy(nic->node.ports[i].mac, cfg->ports[i].mac, 6);
 	}
+	if (nic_cc_init(nic) < 0) {
+		nic_destroy(&nic->node);
+		return -ENOMEM;
+	}
 	*out = &nic->node;
 	return 0;
 }
@@ -313,8 +328,10 @@ void nic_destroy(struct node *n)
 	node_fini(n);
 	for (uint32_t i = 0; i < nic->n_qps; i++) {
 		nic_recovery_free(&nic->qps[i]);
+		nic_cc_free(&nic->qps[i]);
 		nic_extra_free(&nic->qps[i]);
 	}
+	nic_cc_fini(nic);
 	free(nic->ports);
 	free(nic->qps);
 	for (uint32_t i = 0; i < nic->n_flows; i++)

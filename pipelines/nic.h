@@ -5,14 +5,16 @@
 // the flows that load them. Frames carry all real headers; payload and ICRC are a recipe
 // (FRAME_F_SYNTH). A NIC makes its frames at the moment they go on the wire, so it never holds any.
 //
-// Order on a port: PFC frames, then acknowledgements, then data, round-robin over the priorities
-// and within each over its queue pairs. A paused priority sends neither data nor acknowledgements.
+// Order on a port: PFC frames, then CNPs, then acknowledgements, then data, round-robin over the
+// priorities and within each over its queue pairs. A paused priority sends nothing.
 
 #include <rte_byteorder.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/core/node.h"
+#include "models/cc.h"
+#include "models/np.h"
 #include "models/verbs.h"
 
 #define NIC_DEFAULT_TTL       64
@@ -69,7 +71,10 @@ struct nic_config {
 	// Selective repeat: when it repeats, 0 < low <= high; `timeout` and `retry_cnt` still say
 	// when a QP fails.
 	simtime_t rto_low, rto_high;
-	unsigned log_cap; // events kept
+	struct cc_params cc; // congestion control of what its queue pairs send
+	struct np_params np; // CNPs for what they receive
+	uint8_t cnp_tc;      // class of cnp_dscp = PFC priority of CNPs
+	unsigned log_cap;    // events kept
 };
 
 // A configuration with the defaults of this file, ack_every 1, ECT(0) and no ports.
@@ -135,6 +140,9 @@ struct nic_flow_result {
 	uint64_t pauses;  // times its priority became paused at the sending port
 	simtime_t paused; // time its priority was paused at the sending port while it had data to
 			  // send
+	// Congestion control: of the QPs together the rate now, 0 without; of each the lowest ever.
+	uint64_t cc_rate_bps, cc_min_rate_bps;
+	uint64_t cnps; // handled
 };
 
 // Of a flow that nic_add_flow() gave to `src`. Reads the receiving node too: call it when nothing
@@ -185,6 +193,12 @@ int nic_slow_receiver(struct node *n, unsigned port, uint64_t rate_bps, uint32_t
 	X(roce_adp_retrans_to, "times they reached the configured timeout")     \
 	X(req_cqe_error, "work requests completed with an error")               \
 	X(np_ecn_marked_roce_packets, "RoCE packets received with CE")          \
+	X(np_cnp_sent, "CNPs sent for them")                                    \
+	X(rp_cnp_handled, "CNPs received that throttled a sender")              \
+	X(rp_cnp_ignored, "CNPs received without DCQCN")                        \
+	X(cc_rx_ce_pkts, "packets received with CE")                            \
+	X(cc_rx_cnp_pkts, "CNPs received")                                      \
+	X(cc_tx_cnp_pkts, "CNPs sent")                                          \
 	X(rx_icrc_encapsulated, "RoCE packets received with a wrong ICRC")      \
 	X(rdma_tx_packets, "RoCE packets sent")                                 \
 	X(rdma_rx_packets, "RoCE packets received")                             \

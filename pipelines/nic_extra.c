@@ -131,8 +131,8 @@ void nic_extra_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct
 	put_extensions(qp, p, &r);
 	f->payload_pos = qp->payload_base + r.pos;
 	nic_request_sent(nic, qp, r.payload, r.again);
-	if (qp->pace_time != 0) // a READ's data counts when it is asked for
-		nic_pace(nic, qp, r.payload ? r.payload : r.dma_len);
+	if (qp->paced) // a READ's data counts when it is asked for
+		nic_cc_pace(nic, qp, r.payload ? r.payload : r.dma_len, f);
 	node_send(&nic->node, port, f);
 	if (result & RC_ACK_COMPLETED)
 		nic_qp_done(nic, qp);
@@ -167,6 +167,8 @@ void nic_extra_answer(struct nic *nic, unsigned port, struct nic_qp *qp, struct 
 		if (qp->resp.ack_due && !qp->ack_queued)
 			nic_fifo_push_ack(&nic->ports[qp->port], qp);
 	}
+	if (qp->paced)
+		nic_cc_pace(nic, qp, a.payload, f);
 	node_send(&nic->node, port, f);
 }
 

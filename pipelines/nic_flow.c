@@ -238,6 +238,13 @@ static simtime_t add_qp(struct nic_flow_result *r, const struct nic_flow *f,
 	r->completed_messages += rc_acked_messages(&qp->req);
 	r->sent_packets += answered ? peer->extra->answers : qp->req.max + qp->retransmitted;
 	r->retransmitted_packets += answered ? peer->extra->answers_again : qp->retransmitted;
+	const struct nic_cc *cc = answered ? peer->cc : qp->cc;
+	if (cc != NULL) {
+		r->cc_rate_bps += cc->cc.rate_bps;
+		if (r->cc_min_rate_bps == 0 || cc->cc.min_rate_bps < r->cc_min_rate_bps)
+			r->cc_min_rate_bps = cc->cc.min_rate_bps;
+		r->cnps += cc->cnps;
+	}
 	r->timeouts += qp->timeouts;
 	r->naks += qp->naks;
 	return x != NULL ? x->last_at : peer->resp.last_at;

@@ -7,6 +7,7 @@
 //	nic_flow.c  flows and their queue pairs     nic_rx.c    arriving frames
 //	nic_qp.c    making queue pairs              nic_extra.c all but WRITE and SEND over RC
 //	nic_pfc.c   pauses felt and storms made     nic_recovery.c  selective repeat, tolerance
+//	nic_cc.c    congestion control: rates, CNPs
 //
 // A queue pair that has something to send is in one FIFO of its port and class; what it sends is
 // decided when its turn comes. Acknowledgements likewise: the queue pair waits in a FIFO and the
@@ -15,6 +16,8 @@
 
 #include <stdalign.h>
 
+#include "models/cc.h"
+#include "models/np.h"
 #include "models/pfc.h"
 #include "models/rc.h"
 #include "models/sr.h"
@@ -39,6 +42,7 @@ enum nic_timer {
 	NIC_TIMER_POOL,   //
 	NIC_TIMER_SLOW,   //
 	NIC_TIMER_SLOW_END,
+	NIC_TIMER_CC, // arg: queue pair index
 };
 
 enum nic_ready { NIC_IDLE, NIC_QUEUED, NIC_PACED };
@@ -89,6 +93,29 @@ struct nic_extra {
 	simtime_t last_at;        // when `bytes` grew last
 };
 
+// A queue pair's sender, if its rate or window is controlled.
+struct nic_cc {
+	struct cc cc;
+	uint64_t byte_time;    // of its rate on the wire, 0: the line's
+	uint64_t rate_bps;     // that byte_time is for
+	uint64_t window_bytes; // that the transport's window is for
+	simtime_t pace_at;     // when its rate allows the next packet
+	simtime_t app_at;      // when the flow's own rate does
+	uint32_t pace_frac;    // of pace_at, as nic_qp's
+	simtime_t timer_at; // when the next NIC_TIMER_CC comes; SIMTIME_NEVER: none is on its way
+	bool sent;          // something since the last of them
+	uint64_t cnps;
+};
+
+// A queue pair's receiver, on a NIC that sends CNPs.
+struct nic_np {
+	struct nic_shape cnp;
+	struct np_clock clock;
+	struct nic_qp *next_cnp;
+	bool queued;
+	uint8_t psn_off; // in the CNP's frame
+};
+
 struct nic_qp {
 	// scheduling
 	struct nic_qp *next_ready;
@@ -103,10 +130,12 @@ struct nic_qp {
 	bool ack_queued;
 	bool answers;          // answers to READs or atomics wait
 	bool ended;            // requester: done or failed
+	bool paced;            // pace_time or cc
 	uint64_t pace_time;    // byte time of its rate, 0: not limited
 	uint64_t payload_base; // of the QP's stream in the flow's
 	simtime_t timer_at; // when the next NIC_TIMER_ACK comes; SIMTIME_NEVER: none is on its way
 	struct nic_recovery *rec; // NULL: it goes back N and keeps nothing
+	struct nic_cc *cc;        // NULL: it sends as fast as pace_time lets it
 
 	alignas(RTE_CACHE_LINE_MIN_SIZE) struct rc_requester req;
 	struct nic_shape shape[NIC_SHAPES];
@@ -120,6 +149,7 @@ struct nic_qp {
 
 	// cold
 	struct nic_extra *extra; // NULL: see there
+	struct nic_np *np;       // NULL: no CNPs
 	uint32_t flow_local;     // index in the sender's flows[]
 	uint64_t retransmitted;
 	uint64_t timeouts;
@@ -157,10 +187,13 @@ struct nic_port {
 	bool down;
 	bool pool_wait; // a NIC_TIMER_POOL is on its way
 	bool pfc_due;   // a PFC frame is to be sent
+	bool cnp_due;   // a CNP waits
 	struct pfc_rx pauses;
 	uint64_t n_pauses[PRIO_COUNT]; // times each priority became paused
 	struct nic_qp_fifo ready[PRIO_COUNT];
 	struct nic_qp_fifo acks[PRIO_COUNT];
+	struct nic_qp_fifo cnps;
+	struct np *np; // NULL: none are sent
 
 	struct nic_slow *slow; // slow receiver, NULL: never was
 	struct pfc_tx storm;   // pauses it makes
@@ -229,16 +262,6 @@ static inline void nic_request_sent(struct nic *nic, struct nic_qp *qp, uint32_t
 			sr_sent(&qp->rec->tx, &qp->req);
 	}
 	nic_arm_ack_timer(nic, qp);
-}
-
-// So many bytes count against the rate of its flow.
-static inline void nic_pace(struct nic *nic, struct nic_qp *qp, uint32_t bytes)
-{
-	// The schedule is kept however late the port was, but for no more than one packet.
-	uint64_t t = qp->pace_time * bytes + qp->pace_frac;
-
-	qp->pace_frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
-	qp->pace_at = simtime_max(qp->pace_at + (simtime_t)(t >> BYTE_TIME_SHIFT), nic->node.now);
 }
 
 static inline void nic_fifo_push_ready(struct nic_port *p, struct nic_qp *qp)
@@ -346,6 +369,27 @@ void nic_pfc_send(struct nic *nic, unsigned port, struct frame *f);
 void nic_pfc_link_down(struct nic *nic, unsigned port);
 // Time until now in which a priority of a port was paused.
 simtime_t nic_paused_total(const struct nic *nic, unsigned port, unsigned prio);
+
+// nic_cc.c
+// Notification points of all ports. 0 or -ENOMEM.
+int nic_cc_init(struct nic *nic);
+void nic_cc_fini(struct nic *nic);
+void nic_cc_start(struct nic *nic);
+// For a queue pair just made; `sends`: data. Its CNP's shape is still to be filled in. 0 or
+// -ENOMEM.
+int nic_cc_make(struct nic *nic, struct nic_qp *qp, bool sends);
+void nic_cc_free(struct nic_qp *qp);
+// A packet with CE arrived for it.
+void nic_cc_ce(struct nic *nic, unsigned port, struct nic_qp *qp);
+// A CNP arrived for it.
+void nic_cc_cnp(struct nic *nic, struct nic_qp *qp);
+// Sends a waiting CNP in `f`.
+void nic_cc_send_cnp(struct nic *nic, unsigned port, struct frame *f);
+// `f` of a paced queue pair is about to be sent, `payload` bytes count against its flow's rate:
+// when may the next go?
+void nic_cc_pace(struct nic *nic, struct nic_qp *qp, uint32_t payload, const struct frame *f);
+void nic_cc_timer(struct nic *nic, struct nic_qp *qp);
+void nic_cc_drain(struct nic *nic);
 
 // nic_recovery.c
 // For a queue pair just made: what its NIC's settings ask for, if anything. `sends`: it is the

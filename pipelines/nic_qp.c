@@ -206,6 +206,33 @@ static void init_responder(
 	uc_responder_init(&x->uc, &resp);
 }
 
+// Its CNP goes the way of its answers, in a class of its own, and cannot be marked.
+static void make_cnp(const struct nic *nic, struct nic_np *np, const struct qp_way *to)
+{
+	struct nic_flow_config cfg = *to->cfg;
+	struct qp_way way = *to;
+
+	cfg.tc = nic->cfg.cnp_tc;
+	if (cfg.pcp >= 0)
+		cfg.pcp = nic->cfg.np.cnp_802p_prio;
+	way.cfg = &cfg;
+	way.tos = (uint8_t)(nic->cfg.np.cnp_dscp << 2 | ECN_NOT_ECT);
+	np->psn_off = make_shape(&np->cnp, &way, ROCE_OP_CNP, 0, 0);
+	np->cnp.head[np->psn_off - 4] |= BTH_BECN;
+}
+
+static int make_cc(struct nic *nic, struct nic_qp *qp, const struct nic_flow_config *cfg,
+	const struct qp_way *way, bool requester)
+{
+	bool answers = cfg->op == WR_READ;
+
+	if (nic_cc_make(nic, qp, requester ? !wr_is_rd_atomic(cfg->op) : answers) < 0)
+		return -ENOMEM;
+	if (qp->np != NULL)
+		make_cnp(nic, qp->np, way);
+	return 0;
+}
+
 static int make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
 	const struct qp_end *to, unsigned port, uint16_t sport, struct rc_wqe *sq)
 {
@@ -235,16 +262,14 @@ static int make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
 	if (cfg->transport == QP_RC &&
 		nic_recovery_make(from->nic, qp, sends, to->nic->cfg.window) < 0)
 		return -ENOMEM;
-	make_shapes(qp,
-		&(struct qp_way){.cfg = cfg,
-			.s = from->port,
-			.d = to->port,
-			.dest_qpn = to->qpn,
-			.sport = sport,
-			.tos = (uint8_t)(cfg->dscp << 2 |
-					 (nc->ecn_capable ? ECN_ECT0 : ECN_NOT_ECT))},
-		sends, payload);
-	return 0;
+	struct qp_way way = {.cfg = cfg,
+		.s = from->port,
+		.d = to->port,
+		.dest_qpn = to->qpn,
+		.sport = sport,
+		.tos = (uint8_t)(cfg->dscp << 2 | (nc->ecn_capable ? ECN_ECT0 : ECN_NOT_ECT))};
+	make_shapes(qp, &way, sends, payload);
+	return make_cc(from->nic, qp, cfg, &way, sends);
 }
 
 int nic_make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, unsigned i)
@@ -264,7 +289,9 @@ int nic_make_pair(struct nic *src, struct nic *dst, uint32_t flow_local, unsigne
 		return -ENOMEM;
 	s.qp->flow_local = flow_local;
 	s.qp->payload_base = d.qp->payload_base = i * cfg->messages * cfg->message_bytes;
-	if (cfg->rate_bps != 0)
+	if (cfg->rate_bps != 0) {
 		s.qp->pace_time = byte_time_fp(cfg->rate_bps) * cfg->qps;
+		s.qp->paced = true;
+	}
 	return 0;
 }

@@ -183,6 +183,7 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 	if (ip_ecn(ip) == ECN_CE) {
 		nic->ctr.np_ecn_marked_roce_packets++;
 		n->ports[port].ctr->ce_seen[f->tc]++;
+		nic_cc_ce(nic, port, qp);
 	}
 	if (rc_is_request(opcode) && rc_opcode_rules[opcode].plain && !qp->resp.checked) {
 		received_request(nic, qp, opcode, psn, words >> 31 & 1, payload);
@@ -191,6 +192,8 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 			received_ack(nic, qp, bth + BTH_BYTES, psn);
 		else
 			received_ack_recovering(nic, qp, f, bth, psn);
+	} else if (opcode == ROCE_OP_CNP) {
+		nic_cc_cnp(nic, qp);
 	} else if (!nic_extra_received(nic, qp, bth, opcode, payload)) {
 		node_drop(n, port, f, DROP_UNSUPPORTED);
 		return;

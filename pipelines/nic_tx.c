@@ -17,8 +17,8 @@ static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *q
 		reth_put(p, r.wr->remote_addr + r.pos, r.wr->rkey, r.dma_len);
 	f->payload_pos = qp->payload_base + r.pos;
 	nic_request_sent(nic, qp, r.payload, r.again);
-	if (unlikely(qp->pace_time != 0))
-		nic_pace(nic, qp, r.payload);
+	if (unlikely(qp->paced))
+		nic_cc_pace(nic, qp, r.payload, f);
 	node_send(&nic->node, port, f);
 }
 
@@ -65,7 +65,7 @@ static inline void next_turn(struct nic *nic, struct nic_port *p, struct nic_qp 
 {
 	struct nic_qp_fifo *q = &p->ready[qp->tc];
 
-	if (likely(nic_qp_can_send(qp) && qp->pace_time == 0)) {
+	if (likely(nic_qp_can_send(qp) && !qp->paced)) {
 		if (qp == q->tail)
 			return;
 		q->head = qp->next_ready;
@@ -124,16 +124,25 @@ static void wait_for_pool(struct nic *nic, unsigned port)
 	node_timer(&nic->node, nic->node.now + POOL_RETRY_PS, NIC_TIMER_POOL, port);
 }
 
+// Whether a PFC frame or a CNP is due that may go.
+static inline bool urgent(const struct nic *nic, const struct nic_port *p)
+{
+	if (likely(!(p->pfc_due | p->cnp_due)))
+		return false;
+	return p->pfc_due || !(p->pauses.paused >> nic->cfg.cnp_tc & 1);
+}
+
 void nic_depart(struct node *n, unsigned port)
 {
 	struct nic *nic = nic_of(n);
 	struct nic_port *p = &nic->ports[port];
 	uint8_t acks = p->ack_mask & (uint8_t)~p->pauses.paused;
 	struct nic_qp *qp = NULL;
+	bool first = urgent(nic, p);
 
 	if (unlikely(p->down || p->pool_wait))
 		return;
-	if (acks == 0 && likely(!p->pfc_due)) {
+	if (acks == 0 && likely(!first)) {
 		qp = next_data(p);
 		if (qp == NULL)
 			return;
@@ -152,11 +161,13 @@ void nic_depart(struct node *n, unsigned port)
 		else
 			nic_extra_request(nic, port, qp, f);
 		next_turn(nic, p, qp);
-	} else if (likely(!p->pfc_due)) {
+	} else if (likely(!first)) {
 		send_response(nic, port, pop_ack(p, 31u - (unsigned)__builtin_clz(acks)), f);
-	} else {
+	} else if (p->pfc_due) {
 		nic_pfc_send(nic, port, f);
+	} else {
+		nic_cc_send_cnp(nic, port, f);
 	}
-	if ((p->ack_mask | p->ready_mask) & (uint8_t)~p->pauses.paused)
+	if ((p->ack_mask | p->ready_mask) & (uint8_t)~p->pauses.paused || (first && p->cnp_due))
 		node_want_depart(n, port, n->now);
 }

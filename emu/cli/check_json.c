@@ -185,6 +185,31 @@ static json_t *qos_json(const struct sc_qos *q)
 	return o;
 }
 
+static json_t *cc_json(const struct sc_nic *nic)
+{
+	json_t *o = json_object();
+
+	set_text(o, "algorithm", cc_name(nic->cc.algorithm));
+	if (nic->cc.algorithm != CC_DCQCN)
+		return o;
+#define X(field, type, quantity, def, low, high, help) \
+	set_int(o, #field, (uint64_t)nic->cc.dcqcn.field);
+	DCQCN_PARAMS(X)
+#undef X
+	return o;
+}
+
+static json_t *np_json(const struct sc_nic *nic)
+{
+	json_t *o = json_object();
+
+	set_text(o, "scope", np_scope_name(nic->np.scope));
+	set_int(o, "min_time_between_cnps", (uint64_t)nic->np.min_time_between_cnps);
+	set_int(o, "cnp_dscp", nic->np.cnp_dscp);
+	set_int(o, "cnp_802p_prio", nic->np.cnp_802p_prio);
+	return o;
+}
+
 static json_t *nic_json(const struct sc_nic *nic)
 {
 	json_t *o = json_object();
@@ -205,6 +230,9 @@ static json_t *nic_json(const struct sc_nic *nic)
 		set_int(o, "rto_low_ps", (uint64_t)nic->rto_low);
 		set_int(o, "rto_high_ps", (uint64_t)nic->rto_high);
 	}
+	json_object_set_new(o, "cc", cc_json(nic));
+	if (nic->np.enable)
+		json_object_set_new(o, "np", np_json(nic));
 	return o;
 }
 

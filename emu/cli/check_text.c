@@ -206,6 +206,32 @@ static void print_recovery(const struct sc_nic *nic, FILE *out)
 		fprintf(out, " for %s", duration(nic->ooo_time));
 }
 
+static void print_cc(const struct sc_nic *nic, FILE *out)
+{
+	const struct dcqcn_params *p = &nic->cc.dcqcn;
+
+	if (nic->cc.algorithm == CC_DCQCN) {
+		fprintf(out, "  dcqcn");
+#define CC_BOOL(value)         (value) ? "yes" : "no"
+#define CC_TIME(value)         duration(value)
+#define CC_RATE(value)         rate(value)
+#define CC_RATE_LINE(value)    (value) != 0 ? rate(value) : "line"
+#define CC_RATE_CURRENT(value) (value) != 0 ? rate(value) : "current"
+#define CC_SIZE(value)         bytes(value)
+#define CC_COUNT(value)        show(Q_COUNT, value)
+#define X(field, type, quantity, def, low, high, help) \
+	fprintf(out, " " #field " %s", CC_##quantity(p->field));
+		DCQCN_PARAMS(X)
+#undef X
+		fputc('\n', out);
+	}
+	if (nic->np.enable)
+		fprintf(out,
+			"  np scope %s min_time_between_cnps %s cnp_dscp %u cnp_802p_prio %u\n",
+			np_scope_name(nic->np.scope), duration(nic->np.min_time_between_cnps),
+			nic->np.cnp_dscp, nic->np.cnp_802p_prio);
+}
+
 static void print_host(const struct scenario *s, const struct sc_host *h, FILE *out)
 {
 	static const char *const kinds[] = {
@@ -229,6 +255,8 @@ static void print_host(const struct scenario *s, const struct sc_host *h, FILE *
 	else
 		fprintf(out, " %s mtu %u", attach[h->attach.kind], h->attach.mtu);
 	fputc('\n', out);
+	if (h->kind == SC_HOST_NIC)
+		print_cc(&h->nic, out);
 	for (uint16_t p = 0; p < n->n_ports; p++) {
 		const struct sc_endpoint *e = &s->endpoints[n->ports[p].endpoint];
 		struct sc_end peer = sc_peer(s, h->node, p);

@@ -70,6 +70,7 @@ static void queue_config(
 		.max_bytes = q->kmax,
 		.pmax_q32 = (uint32_t)RTE_MIN(q->pmax_q32, (uint64_t)UINT32_MAX),
 		.drop_not_ect = q->wred_drop,
+		.at_dequeue = q->mark_at_dequeue,
 	};
 	p->sched[i] = (struct sched_queue_config){
 		.type = q->sched == SC_SCHED_STRICT ? SCHED_STRICT : SCHED_DWRR,
@@ -198,6 +199,9 @@ static int nic_host_create(struct fabric *f, uint32_t node)
 	cfg.bdp_cap = nic->bdp_cap;
 	cfg.rto_low = nic->rto_low;
 	cfg.rto_high = nic->rto_high;
+	cfg.cc = nic->cc;
+	cfg.np = nic->np;
+	cfg.cnp_tc = s->qos[0].dscp_to_tc[nic->np.cnp_dscp];
 	cfg.log_cap = LOG_EVENTS_HOST;
 	int rc = nic_create(&cfg, &f->nodes[node]);
 	free(ports);

@@ -3,61 +3,9 @@
 // The key table. One line per key; the columns of KEY: struct, field, name, type, default, help,
 // then what only some types need (range, words, reader).
 
-#include "emu/scenario/loader.h"
+#include "emu/scenario/keys.h"
 #include "models/sr.h"
 
-#define FIELD(s, field) .offset = offsetof(s, field), .size = sizeof(((s *)0)->field)
-#define NUM(s, field, key, quantity, default_, low, high, text, ...)                            \
-	{                                                                                       \
-		.name = key, .type = K_NUMBER, .q = quantity, FIELD(s, field), .def = default_, \
-		.min = low, .max = high, .help = text, ##__VA_ARGS__                            \
-	}
-#define INT(s, field, key, default_, low, high, text, ...)                                \
-	{                                                                                 \
-		.name = key, .type = K_INT, FIELD(s, field), .def = default_, .min = low, \
-		.max = high, .help = text, ##__VA_ARGS__                                  \
-	}
-#define BOOL(s, field, key, default_, text)                                                 \
-	{                                                                                   \
-		.name = key, .type = K_BOOL, FIELD(s, field), .def = default_, .help = text \
-	}
-#define TEXT(s, field, key, default_, text, ...)                                               \
-	{                                                                                      \
-		.name = key, .type = K_STRING, FIELD(s, field), .def = default_, .help = text, \
-		##__VA_ARGS__                                                                  \
-	}
-#define ENUM(s, field, key, table, default_, text, ...)                                        \
-	{                                                                                      \
-		.name = key, .type = K_ENUM, FIELD(s, field), .words = table, .def = default_, \
-		.help = text, ##__VA_ARGS__                                                    \
-	}
-#define SUB(s, field, key, section, text)                                                      \
-	{                                                                                      \
-		.name = key, .type = K_SECTION, FIELD(s, field), .sub = &section, .help = text \
-	}
-#define CUSTOM(reader, key, default_, shape_, text, ...)                                         \
-	{                                                                                        \
-		.name = key, .type = K_CUSTOM, .read = reader, .def = default_, .shape = shape_, \
-		.help = text, ##__VA_ARGS__                                                      \
-	}
-// Kept as a node for a later step.
-#define NODE(s, field, key, default_, shape_, text, ...)                                        \
-	{                                                                                       \
-		.name = key, .type = K_NODE, FIELD(s, field), .def = default_, .shape = shape_, \
-		.help = text, ##__VA_ARGS__                                                     \
-	}
-#define AUTO .word = "auto", .word_value = (int64_t)SC_AUTO
-#define SECTION(var, title, text, ...)                        \
-	static const struct key var##_keys[] = {__VA_ARGS__}; \
-	const struct section var = {.name = title,            \
-		.help = text,                                 \
-		.keys = var##_keys,                           \
-		.n_keys = sizeof(var##_keys) / sizeof(var##_keys[0])}
-
-#define RATE_MIN  1000
-#define RATE_MAX  1600000000000
-#define SIZE_MAX_ (INT64_C(1) << 40)
-#define YEAR      (SIM_S * 1000000) // 11 days; simtime_t reaches 106
 
 // clang-format off
 
@@ -124,6 +72,8 @@ SECTION(sec_switch, "switches.NAME",
 static const struct word trusts[] = {{"dscp", SC_TRUST_DSCP}, {"pcp", SC_TRUST_PCP}, {NULL, 0}};
 static const struct word scheds[] = {{"STRICT", SC_SCHED_STRICT}, {"DWRR", SC_SCHED_DWRR}, {NULL, 0}};
 
+static const struct word marks[] = {{"enqueue", false}, {"dequeue", true}, {NULL, 0}};
+
 SECTION(sec_wred, "qos.NAME.queue.N.wred",
 	"WRED profile of a queue; giving the section turns ecn on.",
 	BOOL(struct sc_queue, ecn, "ecn", "no", "mark ECT frames CE"),
@@ -133,7 +83,10 @@ SECTION(sec_wred, "qos.NAME.queue.N.wred",
 	NUM(struct sc_queue, kmax, "kmax", Q_SIZE, "2097152B", 0, SIZE_MAX_,
 		"queue length from which every frame is marked (SONiC green_max_threshold)"),
 	NUM(struct sc_queue, pmax_q32, "pmax", Q_PROBABILITY, "5%", 0, INT64_C(1) << 32,
-		"probability just below kmax (SONiC green_drop_probability)"));
+		"probability just below kmax (SONiC green_drop_probability)"),
+	ENUM(struct sc_queue, mark_at_dequeue, "mark_at", marks, "enqueue",
+		"enqueue: by what waits when a frame comes; dequeue: when it leaves, so that the "
+		"sender knows of the queue one queueing delay earlier (not with drop)"));
 SECTION(sec_queue, "qos.NAME.queue.N",
 	"Egress queues: N is a number, a range (0-2), a list (0,5-6) or all. Default: queues 3 and 4 "
 	"DWRR weight 15, queue 7 STRICT, others DWRR 14.",
@@ -246,6 +199,10 @@ SECTION(sec_nic, "hosts.NAME.nic", "The built-in RoCE NIC.",
 		"retry_cnt still say when a QP fails)"),
 	NUM(struct sc_nic, rto_high, "rto_high", Q_TIME, "320us", SIM_NS, 10 * SIM_S,
 		"selective-repeat: when to repeat, with more packets in flight"),
+	ENUM(struct sc_nic, cc.algorithm, "cc", cc_words, "none",
+		"congestion control of what it sends; its CNPs and echoes come from `np` at the receiver"),
+	CUSTOM(read_dcqcn, "dcqcn", NULL, "section, see hosts.NAME.nic.dcqcn", "parameters of cc: dcqcn"),
+	{.name = "np", .type = K_SECTION, .sub = &sec_np, .help = "see hosts.NAME.nic.np"},
 	CUSTOM(read_nic_pfc, "pfc", "yes", "yes|no|[priorities]", "obey PFC (on these priorities)"),
 	NUM(struct sc_nic, pfc_response, "pfc_response", Q_TIME, "auto", 0, SIM_MS,
 		"from a pause's arrival to its effect; auto: 802.3 31B.3.7 by rate", AUTO));
@@ -639,7 +596,7 @@ void scenario_help(FILE *out)
 {
 	static const struct section *const all[] = {&sec_top, &sec_deadlock, &sec_pools, &sec_defaults,
 		&sec_link_props, &sec_topology, &sec_star, &sec_ring, &sec_leaf_spine, &sec_fat_tree,
-		&sec_switch, &sec_qos, &sec_pg, &sec_queue, &sec_wred, &sec_host, &sec_nic,
+		&sec_switch, &sec_qos, &sec_pg, &sec_queue, &sec_wred, &sec_host, &sec_nic, &sec_dcqcn, &sec_np,
 		&sec_attach, &sec_run, &sec_replay, &sec_link, &sec_route, &sec_workload, &sec_event,
 		&sec_storm, &sec_corrupt, &sec_lanes, &sec_rate, &sec_ber, &sec_flap, &sec_reboot,
 		&sec_slow, &sec_fault, &sec_gilbert, &sec_capture};

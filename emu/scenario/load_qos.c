@@ -191,6 +191,10 @@ bool read_wred(struct loader *l, struct ynode *v, void *object)
 		diag_at(&l->d, v, "kmin is above kmax, expected kmin <= kmax");
 		return false;
 	}
+	if (q->wred_drop && q->mark_at_dequeue) {
+		diag_at(&l->d, v, "drop with mark_at: dequeue, expected drop at enqueue or none");
+		return false;
+	}
 	return true;
 }
 

@@ -215,7 +215,8 @@ extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, s
 	sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology, sec_star,
 	sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event, sec_storm,
 	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
-	sec_fault, sec_gilbert;
+	sec_fault, sec_gilbert, sec_dcqcn, sec_np;
+extern const struct word cc_words[], dcqcn_preset_words[]; // keys_cc.c
 
 // Top level: scenario fields and the sections' nodes.
 struct top_in {
@@ -242,6 +243,9 @@ bool load_whole(struct loader *l); // load_whole.c
 // The `workloads` section, for errors.
 const struct ynode *workload_map(const struct loader *l);
 
+// load_cc.c: what `auto` of a NIC's congestion control means.
+void resolve_cc(struct sc_nic *nic);
+
 // load_transport.c: whether a flow's transport carries its operation (`at`: the workload), and
 // whether all flows go with the NICs at their ends.
 bool transport_carries(struct loader *l, const struct ynode *at, const struct sc_flow *f);
@@ -260,6 +264,7 @@ bool read_attach(struct loader *l, struct ynode *v, void *object);
 bool read_replay(struct loader *l, struct ynode *v, void *object);
 bool read_run(struct loader *l, struct ynode *v, void *object);
 bool read_env(struct loader *l, struct ynode *v, void *object);
+bool read_dcqcn(struct loader *l, struct ynode *v, void *object);
 bool read_nic_pfc(struct loader *l, struct ynode *v, void *object);
 bool read_fault_prio(struct loader *l, struct ynode *v, void *object);
 bool read_fault_qp(struct loader *l, struct ynode *v, void *object);

@@ -17,9 +17,11 @@
 #include <stdio.h>
 
 #include "emu/core/simtime.h"
+#include "models/cc.h"
 #include "models/fault.h"
 #include "models/fec.h"
 #include "models/load_balance.h"
+#include "models/np.h"
 #include "models/verbs.h"
 
 #define SC_PRIOS     8
@@ -56,16 +58,17 @@ enum sc_sched { SC_SCHED_STRICT, SC_SCHED_DWRR };
 // SONiC QUEUE + BUFFER_PROFILE + WRED_PROFILE + SCHEDULER of an egress queue.
 struct sc_queue {
 	enum sc_sched sched;
-	uint32_t weight;    // DWRR, 1..100
-	bool dynamic;       // egress limit of lossy frames, as in sc_pg
-	int dynamic_th;     //
-	uint64_t static_th; // SC_AUTO: no limit
-	uint64_t size;      // guaranteed bytes
-	bool ecn;           // ECT frames are marked between kmin and kmax (sure above kmax)
-	bool wred_drop;     // not-ECT frames are dropped by the same curve
-	uint64_t kmin;      // bytes; SONiC green_min_threshold
-	uint64_t kmax;      // bytes >= kmin; SONiC green_max_threshold
-	uint64_t pmax_q32;  // probability at kmax x 2^32; SONiC green_drop_probability
+	uint32_t weight;      // DWRR, 1..100
+	bool dynamic;         // egress limit of lossy frames, as in sc_pg
+	int dynamic_th;       //
+	uint64_t static_th;   // SC_AUTO: no limit
+	uint64_t size;        // guaranteed bytes
+	bool ecn;             // ECT frames are marked between kmin and kmax (sure above kmax)
+	bool wred_drop;       // not-ECT frames are dropped by the same curve
+	bool mark_at_dequeue; // by what waits when a frame leaves instead of when it comes
+	uint64_t kmin;        // bytes; SONiC green_min_threshold
+	uint64_t kmax;        // bytes >= kmin; SONiC green_max_threshold
+	uint64_t pmax_q32;    // probability at kmax x 2^32; SONiC green_drop_probability
 };
 
 struct sc_qos {
@@ -106,6 +109,8 @@ enum sc_host_kind { SC_HOST_NIC, SC_HOST_REPLAY, SC_HOST_ATTACH };
 enum sc_recovery { SC_GO_BACK_N, SC_SELECTIVE_REPEAT };
 
 // Built-in RoCE NIC.
+#define NP_INTERVAL_AUTO (-1) // until resolved
+
 struct sc_nic {
 	uint32_t mtu;          // IB path MTU: 256, 512, 1024, 2048, 4096
 	uint32_t payload;      // bytes of payload per packet, <= 9000; default: mtu
@@ -122,13 +127,17 @@ struct sc_nic {
 	uint8_t ttl;           // default of flows
 	bool ecn;              // send ECT(0)
 	enum sc_recovery recovery; // the same at both ends of a flow
-	uint32_t ooo;          // packets a missing one may be overtaken by before it is reported
-	simtime_t ooo_time;    // and for how long; 0: however long
-	uint64_t bdp_cap;      // bytes of payload in flight per QP; 0: only `window`
-	simtime_t rto_low;     // selective repeat: when it repeats
-	simtime_t rto_high;    // >= rto_low > 0
-	uint8_t pfc_rx;        // priorities on which it obeys PFC
-	uint64_t pfc_response; // ps; SC_AUTO: by rate
+	uint32_t ooo;        // packets a missing one may be overtaken by before it is reported
+	simtime_t ooo_time;  // and for how long; 0: however long
+	uint64_t bdp_cap;    // bytes of payload in flight per QP; 0: only `window`
+	simtime_t rto_low;   // selective repeat: when it repeats
+	simtime_t rto_high;  // >= rto_low > 0
+	struct cc_params cc; // congestion control
+	enum dcqcn_preset dcqcn_preset; // that its DCQCN parameters started from
+	int np_enable;                  // as np.enable
+	struct np_params np;            // CNPs
+	uint8_t pfc_rx;                 // priorities on which it obeys PFC
+	uint64_t pfc_response;          // ps; SC_AUTO: by rate
 };
 
 enum sc_attach_kind {

@@ -43,7 +43,7 @@ static bool bool_by_name(const char *text, bool *out)
 	return false;
 }
 
-static const struct word *word_by_name(const struct word *w, const char *name)
+const struct word *word_by_name(const struct word *w, const char *name)
 {
 	for (; w->name != NULL; w++)
 		if (strcasecmp(w->name, name) == 0)

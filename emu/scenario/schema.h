@@ -55,6 +55,8 @@ struct section {
 	size_t n_keys;
 };
 
+// The word of that name in a table; NULL when there is none.
+const struct word *word_by_name(const struct word *w, const char *name);
 // Stores the default of every key that has one.
 void schema_defaults(const struct section *s, void *object);
 // Reads the keys present in `map` (null counts as an empty map) into the object. Unknown keys,

@@ -216,11 +216,17 @@ static void answer_nak(struct check *c, struct flow *f, struct nak *n, const str
 	nak_close(&f->q, n);
 }
 
+// Not sent again but copied on the way, as far as the identification tells (IPv6 has none).
+static bool same_packet(const struct sent *sent, const struct pkt *p)
+{
+	return sent != NULL &&
+	       (p->ip_version != 4 || sent->ip_id == get_be16(p->data + p->l3_off + 4));
+}
+
 // A copy that went round a loop: the same packet with less to live.
 static bool is_copy(const struct sent *sent, const struct pkt *p)
 {
-	return sent != NULL && p->ttl < sent->ttl &&
-	       (p->ip_version != 4 || sent->ip_id == get_be16(p->data + p->l3_off + 4));
+	return same_packet(sent, p) && p->ttl < sent->ttl;
 }
 
 // A repetition that no NAK for its PSN asked for: why?
@@ -228,7 +234,6 @@ static enum check_cause guess_cause(
 	struct flow *f, const struct sight *s, const struct sent *sent, const struct hole *was)
 {
 	struct seq *q = &f->q;
-	bool paired = f->f.pairing >= CHECK_BY_PSN;
 	const struct read *r = NULL;
 
 	if (f->f.selective || q->n_naks != 0)
@@ -239,7 +244,10 @@ static enum check_cause guess_cause(
 		return CHECK_BY_IMPLIED;
 	int64_t since = was != NULL ? was->time_ns : sent != NULL ? sent->time_ns : 0;
 	bool young = since != 0 && s->frame->time_ns - since < CHECK_TIMER_MIN_NS;
-	return young && paired ? CHECK_BY_DUPLICATE : CHECK_BY_TIMEOUT;
+	// where no answers were seen, a NAK may have passed elsewhere: then only the very same
+	// packet
+	bool certain = f->f.pairing >= CHECK_BY_PSN || same_packet(sent, s->p);
+	return young && certain ? CHECK_BY_DUPLICATE : CHECK_BY_TIMEOUT;
 }
 
 static void round_begin(

@@ -6,6 +6,7 @@ What `fabemu pcap check` counts in a capture must be what the run itself counted
 `fabemu pcap export` cuts must be the frames asked for, bytes, times, names and comments unchanged.
 """
 
+import collections
 import json
 import os
 import shutil
@@ -133,6 +134,35 @@ class Own(unittest.TestCase):
 
     def test_selective_repeat(self):
         self.clean("loss-recovery")
+
+
+    def fault(self, name, tap):
+        """Resends of the requests that pass a tap, by cause, and how many packets they were."""
+        _, r = self.clean("fault-" + name)
+        q = [q for q in r["qps"] if q["tap"] == tap + ":eth0" and q["resent_packets"]]
+        return {k: n for k, n in q[0]["resends"].items() if n}, q[0]["resent_packets"]
+
+    def test_faults(self):
+        # what each file's own expectations say
+        self.assertEqual(self.fault("drop-nth", "h1"), ({"nak": 1}, 7))
+        self.assertEqual(self.fault("drop-again", "h1"), ({"nak": 1, "timeout": 1}, 14))
+        self.assertEqual(self.fault("duplicate", "h2"), ({"duplicate": 1}, 1))
+        self.assertEqual(self.fault("read-hole", "h1")[0], {"implied": 1})
+        self.assertEqual(self.fault("reorder", "h1")[1], 8)
+
+    def test_damage(self):
+        for name, kind in (("corrupt", "icrc"), ("truncate", "length")):
+            path, _, status, r = RUNS.get("fault-" + name)
+            self.assertEqual((status, {f["kind"] for f in r["findings"] if f["violation"]}),
+                             (1, {kind}))
+            # the frames that the independent checker refuses
+            want = set()
+            for f in check_capture.read_capture(path):
+                try:
+                    check_capture.check_frame(f, collections.Counter())
+                except check_capture.Bad:
+                    want.add(f.number)
+            self.assertEqual({f["frame"] for f in r["findings"] if f["violation"]}, want)
 
 
 class Export(unittest.TestCase):

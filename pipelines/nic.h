@@ -136,9 +136,10 @@ struct nic_flow_result {
 	uint64_t sent_packets; // with payload (READ, atomics: answers), retransmissions included
 	uint64_t retransmitted_packets;
 	uint64_t timeouts;
-	uint64_t naks;    // received by the sender
-	uint64_t pauses;  // times its priority became paused at the sending port
-	simtime_t paused; // time its priority was paused at the sending port while it had data to
+	uint64_t naks; // received by the sender
+	uint64_t
+		pauses; // times its priority became paused at port src_port of src, also for a READ
+	simtime_t paused; // time its priority was paused there while it had data to
 			  // send
 	// Congestion control: of the QPs together the rate now, 0 without; of each the lowest ever.
 	uint64_t cc_rate_bps, cc_min_rate_bps;

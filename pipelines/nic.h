@@ -36,6 +36,7 @@ struct nic_port_config {
 	uint8_t ip6[16];        // network order
 	uint32_t endpoint;      // index of these addresses (pipelines/endpoint.h)
 	uint8_t pfc_enable;     // bit per priority whose PFC it obeys
+	uint8_t pfc_send;       // bit per priority it pauses when its receive buffer fills
 	simtime_t pfc_response; // from the arrival of a PFC frame until it takes effect, >= 0
 };
 

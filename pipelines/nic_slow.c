@@ -27,7 +27,7 @@ static void account(struct nic *nic, unsigned port, unsigned prio, int64_t bytes
 	uint8_t bit = (uint8_t)(1u << prio);
 
 	s->bytes[prio] = (uint32_t)(s->bytes[prio] + bytes);
-	if (!(p->cfg.pfc_enable & bit))
+	if (!(p->cfg.pfc_send & bit))
 		return;
 	if (!(p->slow_prios & bit) && s->bytes[prio] >= s->limit / 2)
 		p->slow_prios |= bit;

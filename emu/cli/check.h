@@ -20,5 +20,7 @@ struct switch_budget {
 struct switch_budget switch_budget(const struct scenario *s, uint32_t sw);
 
 void check_print_text(const struct scenario *s, const struct routes *r, FILE *out);
+// One line, for people: what the rule does to what, and where.
+void check_print_fault(const struct scenario *s, const struct sc_fault *f, FILE *out);
 // Returns 0 or -ENOMEM.
 int check_print_json(const struct scenario *s, const struct routes *r, FILE *out);

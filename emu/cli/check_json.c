@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emu/cli/check.h"
@@ -288,11 +289,37 @@ static json_t *flow_json(const struct scenario *s, const struct sc_flow *f)
 	return o;
 }
 
+static json_t *fault_json(const struct scenario *s, const struct sc_fault *f)
+{
+	json_t *o = json_object(), *lanes = json_array();
+	char *text = NULL;
+	size_t len;
+	FILE *words = open_memstream(&text, &len);
+
+	set_text(o, "name", f->name);
+	set_text(o, "action", fault_action_name(f->rule.action));
+	for (uint32_t i = 0; i < f->n_lanes; i++) {
+		json_t *lane = json_object();
+		set_port_name(s, lane, "from", f->lanes[i]);
+		set_port_name(s, lane, "to", sc_peer(s, f->lanes[i].node, f->lanes[i].port));
+		json_array_append_new(lanes, lane);
+	}
+	json_object_set_new(o, "lanes", lanes);
+	if (words != NULL) {
+		check_print_fault(s, f, words);
+		fclose(words);
+		text[strcspn(text, "\n")] = '\0';
+	}
+	set_text(o, "text", text);
+	free(text);
+	return o;
+}
+
 int check_print_json(const struct scenario *s, const struct routes *r, FILE *out)
 {
 	json_t *o = json_object();
 	json_t *qos = json_array(), *switches = json_array(), *hosts = json_array();
-	json_t *flows = json_array(), *expects = json_array();
+	json_t *flows = json_array(), *faults = json_array(), *expects = json_array();
 
 	set_int(o, "version", CHECK_JSON_VERSION);
 	set_text(o, "scenario", s->path);
@@ -314,7 +341,10 @@ int check_print_json(const struct scenario *s, const struct routes *r, FILE *out
 	json_object_set_new(o, "qos", qos);
 	json_object_set_new(o, "switches", switches);
 	json_object_set_new(o, "hosts", hosts);
+	for (uint32_t i = 0; i < s->n_faults; i++)
+		json_array_append_new(faults, fault_json(s, &s->faults[i]));
 	json_object_set_new(o, "flows", flows);
+	json_object_set_new(o, "faults", faults);
 	json_object_set_new(o, "expect", expects);
 
 	int rc = o != NULL ? json_dumpf(o, out, JSON_INDENT(2)) : -1;

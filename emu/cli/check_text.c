@@ -329,6 +329,8 @@ void check_print_text(const struct scenario *s, const struct routes *r, FILE *ou
 	if (s->n_flows > FLOWS_SHOWN)
 		fprintf(out, "... and %u more flows (--json shows all)\n",
 			s->n_flows - FLOWS_SHOWN);
+	for (uint32_t i = 0; i < s->n_faults; i++)
+		check_print_fault(s, &s->faults[i], out);
 	fprintf(out, "%u events\n", s->n_events);
 	print_captures(s, out);
 	for (uint32_t i = 0; i < s->n_expects; i++)

@@ -138,13 +138,10 @@ struct nic_flow_result {
 	uint64_t retransmitted_packets;
 	uint64_t timeouts;
 	uint64_t naks; // received by the sender
-	uint64_t
-		pauses; // times its priority became paused at port src_port of src, also for a READ
-	simtime_t paused; // time its priority was paused there while it had data to
-			  // send
-	// Congestion control: of the QPs together the rate now, 0 without; of each the lowest ever.
-	uint64_t cc_rate_bps, cc_min_rate_bps;
-	uint64_t cnps; // handled
+	// Of its priority at src_port of src, of a READ too: times it became paused, and for how
+	// long while it had data to send.
+	uint64_t pauses;
+	simtime_t paused;
 };
 
 // Of a flow that nic_add_flow() gave to `src`. Reads the receiving node too: call it when nothing

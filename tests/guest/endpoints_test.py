@@ -175,6 +175,53 @@ links:
   - [client, sw1]
 """
 
+FAULTS = """
+clock: wall
+lag_bound: 1s
+defaults:
+  link: {rate: 1Gbps, delay: 10us}
+  attach: {kind: guest, mtu: 4200, roce_dscp: 3, memory: 512MiB, ready_timeout: 180s}
+switches: [sw1]
+hosts:
+  guest1:
+    ip: 10.0.0.1/24
+    attach:
+      run:
+        - {command: "ib_write_bw -d rxe0 -x 1 -F -s 65536 -n 20 </dev/null", timeout: 180s}
+        - {command: "cd /sys/class/infiniband/rxe0/ports/1/hw_counters && grep . *"}
+  guest2:
+    ip: 10.0.0.2/24
+    attach:
+      run:
+        - {command: "ib_write_bw -d rxe0 -x 1 -F -s 65536 -n 20 10.0.0.1 </dev/null", after: 3s,
+           timeout: 180s}
+        - {command: "cd /sys/class/infiniband/rxe0/ports/1/hw_counters && grep . *"}
+links: [[guest1, sw1], [sw1, guest2]]
+faults:
+  - {name: lose, link: "guest2:eth0", direction: tx, action: drop, op: data, qp: 1, nth: 5}
+  - {name: flip, link: "guest2:eth0", direction: tx, action: corrupt, op: data, qp: 1, nth: 100}
+"""
+
+
+def rxe_faults(exe, tmp):
+    """A kernel's queue pair, bound by order of appearance: one packet lost, one damaged."""
+    need(exe, "guest", "rdma_tools")
+    out, s = run(exe, tmp, write(tmp, FAULTS))
+    check(statuses(s, "guest1") == [0, 0] and statuses(s, "guest2") == [0, 0], s["guests"])
+    check([f["applied"] for f in s["faults"]] == [1, 1], s["faults"])
+
+    def rxe(host, name):
+        return int(re.search(r"^%s:(\d+)" % name, console(out, host), re.M).group(1))
+
+    # The server's rxe misses both (the damaged one fails its ICRC) and says so once each; the
+    # client's goes back for each.
+    lost = rxe("guest2", "sent_pkts") - rxe("guest1", "rcvd_pkts")
+    check(lost == 2, "%d packets lost" % lost)
+    check(rxe("guest1", "out_of_seq_request") >= 2, "server saw no gaps")
+    check(rxe("guest2", "rcvd_seq_err") == 2, "client got %d NAKs" % rxe("guest2", "rcvd_seq_err"))
+    check(rxe("guest2", "completer_retry_err") >= 2, "client did not retry")
+    check(rxe("guest2", "retry_exceeded_err") == 0, "client gave up")
+
 
 def verbs_peer(exe, tmp):
     """Our test of all verbs, kernel against kernel: right when it is right, and not when it is not."""
@@ -584,7 +631,7 @@ def prepare(exe, tmp):
     check(p.returncode == 1 and p.stdout.count("\n") == 1 and "/nonexistent" in p.stdout, p.stdout)
 
 
-CASES = {f.__name__: f for f in (rxe_guests, rxe_under_pfc, verbs_peer, two_ports, qemu_tcg, guest_fails, netns, run_statuses,
+CASES = {f.__name__: f for f in (rxe_guests, rxe_under_pfc, rxe_faults, verbs_peer, two_ports, qemu_tcg, guest_fails, netns, run_statuses,
                                  tap_and_netdev, vlan_priority, vhost_user, dpdk_device,
                                  interrupted, killed, prepare)}
 CASES["doctor"] = doctor_case

@@ -178,6 +178,21 @@ static void exit_statuses_of_commands(void **state)
 	fails(x, "host.h1.exit", SC_EQ, 0, "== 0", "137"); // 128 + SIGKILL
 }
 
+static void faults_are_counted_by_rule(void **state)
+{
+	struct report_fixture *x = *state;
+	static const struct run_fault faults[] = {
+		{.name = "lose", .action = "drop", .lanes = 1, .matched = 17, .applied = 1},
+		{.name = "late", .action = "delay", .lanes = 2, .matched = 17, .applied = 0}};
+
+	fails(x, "fault.lose.applied", SC_EQ, 1, "== 1", "nothing of that name");
+	x->r.faults = faults;
+	x->r.n_faults = 2;
+	holds(x, "fault.lose.applied", SC_EQ, 1);
+	holds(x, "fault.*.matched", SC_EQ, 17);
+	fails(x, "fault.l*.applied", SC_GE, 1, ">= 1", "0");
+}
+
 static void lag_is_that_of_the_worst_lcore(void **state)
 {
 	struct report_fixture *x = *state;
@@ -300,6 +315,7 @@ static void bad_paths_are_named_with_their_place(void **state)
 		{"counter.sw9.eth0.rx_packets", "no switch or host is called 'sw9'"},
 		{"counter.sw1.eth7.rx_packets", "'sw1' has no port called 'eth7'"},
 		{"counter.sw1.eth0.rx_prio8_pause", "no counter is called 'rx_prio8_pause'"},
+		{"fault.x.applied", "no fault rule is called 'x'"},
 		{"host.h9.exit", "no host is called 'h9'"},
 		{"host.h1.exit", "host 'h1' runs no commands"},
 		{"lag.p99", "under 'clock: wall' only"},
@@ -329,6 +345,7 @@ int main(void)
 		T(all_flows_together),
 		T(counters_by_dotted_name),
 		T(exit_statuses_of_commands),
+		T(faults_are_counted_by_rule),
 		T(lag_is_that_of_the_worst_lcore),
 		T(every_operator),
 		T(exit_status_prefers_what_voids_the_rest),

@@ -142,6 +142,9 @@ struct nic_flow_result {
 	// long while it had data to send.
 	uint64_t pauses;
 	simtime_t paused;
+	// Congestion control: of the QPs together the rate now, 0 without; of each the lowest ever.
+	uint64_t cc_rate_bps, cc_min_rate_bps;
+	uint64_t cnps; // handled
 };
 
 // Of a flow that nic_add_flow() gave to `src`. Reads the receiving node too: call it when nothing

@@ -304,11 +304,15 @@ void check_end(struct check *c, const struct stream *s)
 {
 	for (uint32_t i = 0; i < c->r.n_flows; i++)
 		seq_end(c, c->flows[i]);
-	doubt_settle(c);
-	check_pause_end(c);
+	bool lossy = false;
 	for (uint32_t i = 0; i < c->n_tap_of; i++)
-		if (c->tap_of[i] != NO_TAP)
-			c->taps[c->tap_of[i]].lost += stream_interface(s, i)->lost;
+		if (c->tap_of[i] != NO_TAP) {
+			uint64_t lost = stream_interface(s, i)->lost;
+			c->taps[c->tap_of[i]].lost += lost;
+			lossy |= lost != 0;
+		}
+	doubt_settle(c, lossy);
+	check_pause_end(c);
 }
 
 struct check_result check_result(const struct check *c)

@@ -46,7 +46,7 @@
 	X(READ_HOLE, "read-hole", false, "READ responses that did not pass here in their turn")    \
 	X(REORDERED, "reordered", false, "a packet behind ones that were sent after it")           \
 	X(OVERTAKEN, "overtaken", false, "NAKs and resends out of turn, on a path that reorders")  \
-	X(PARTIAL, "partial", false, "acknowledged, unseen: much of the flow passes elsewhere")    \
+	X(PARTIAL, "partial", false, "missing here: other paths, or lost by the capture")          \
 	X(RESTART, "restart", false, "the PSNs start anew: another connection of the same QP")     \
 	X(OPCODE, "opcode", false, "an opcode of a manufacturer or of none")                       \
 	X(NAK_OPEN, "nak-open", false, "the capture ends before a NAK is answered")

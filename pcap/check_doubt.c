@@ -5,6 +5,7 @@
 //     that is only late and then acknowledges it before it is sent again; a sender that hears of
 //     that in time rightly does not resend; a NAK may be overtaken by a later ACK.
 //   - Where a flow takes several paths, a tap on one of them misses what takes the others.
+//   - A capture that lost frames, and says so, has no say on what is missing.
 //
 // Whether a path is so shows in all that passed it, which is known at the end. So these violations
 // are counted by flow, and told as notes if anything between the same two addresses was reordered,
@@ -41,6 +42,21 @@ static bool is_partial(const struct flow *f)
 	return f->lost_packets >= PARTIAL_MIN && f->lost_packets * PARTIAL_SEEN >= f->f.frames;
 }
 
+static bool is_explained(const struct check *c, const struct flow *f, unsigned doubt, bool reorders)
+{
+	bool partial =
+		is_partial(f) || (f->f.pairing >= CHECK_BY_PSN && is_partial(c->flows[f->f.peer]));
+
+	switch (doubts[doubt].kind) {
+	case CHECK_LOST_ACKED:
+		return partial || reorders;
+	case CHECK_ACK_UNSENT:
+		return partial;
+	default:
+		return doubts[doubt].note == CHECK_OVERTAKEN && reorders;
+	}
+}
+
 // Tells violations of one kind of a flow as notes.
 static void explain(struct check *c, struct flow *f, unsigned i)
 {
@@ -56,7 +72,7 @@ static void explain(struct check *c, struct flow *f, unsigned i)
 			c->findings[k].kind = doubts[i].note;
 }
 
-void doubt_settle(struct check *c)
+void doubt_settle(struct check *c, bool lossy)
 {
 	bool *reorders = calloc(c->n_buckets, sizeof(*reorders));
 
@@ -67,12 +83,10 @@ void doubt_settle(struct check *c)
 	for (uint32_t i = 0; i < c->r.n_flows; i++)
 		if (c->flows[i]->f.reordered != 0)
 			reorders[place(c, c->flows[i])] = true;
-	for (uint32_t i = 0; i < c->r.n_flows; i++) {
-		struct flow *f = c->flows[i];
+	for (uint32_t i = 0; i < c->r.n_flows; i++)
 		for (unsigned k = 0; k < CHECK_DOUBTS; k++)
-			if (reorders[place(c, f)] ||
-				(doubts[k].kind == CHECK_LOST_ACKED && is_partial(f)))
-				explain(c, f, k);
-	}
+			if (lossy ||
+				is_explained(c, c->flows[i], k, reorders[place(c, c->flows[i])]))
+				explain(c, c->flows[i], k);
 	free(reorders);
 }

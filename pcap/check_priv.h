@@ -105,7 +105,10 @@ struct seq {
 	X(NAK_UNANSWERED, OVERTAKEN) \
 	X(RESEND_PSN, OVERTAKEN)     \
 	X(NAK_ACKED, OVERTAKEN)      \
-	X(LOST_ACKED, PARTIAL)
+	X(LOST_ACKED, PARTIAL)       \
+	X(ACK_UNSENT, PARTIAL)       \
+	X(RESPONSE, PARTIAL)         \
+	X(NAK_REPEATED, PARTIAL)
 
 enum doubt {
 #define X(kind, note) DOUBT_##kind,
@@ -181,7 +184,8 @@ void check_sample(struct check *c, struct histogram **h, int64_t ns);
 
 // check_doubt.c
 void doubt_note(struct flow *f, enum check_kind kind);
-void doubt_settle(struct check *c);
+// `lossy`: the capture says that it lost frames.
+void doubt_settle(struct check *c, bool lossy);
 
 // check_qp.c
 // Place in a table of c->n_buckets for two addresses, in either order, at a tap.

@@ -167,6 +167,15 @@ class Files(Base):
         r = self.check(w.section(self.talk().frames, lost=17), status=0)
         self.assertEqual(r["taps"][0]["lost_by_capture"], 17)
 
+    def test_what_a_lossy_capture_misses_is_no_violation(self):
+        t = Talk()
+        exchange(t, 1, 3)
+        t.ack(4)
+        exchange(t, 5, 6)
+        self.check(w.section(t.frames), status=1)
+        r = self.check(w.section(t.frames, lost=1), status=0)
+        self.assertEqual((r["counts"]["partial"], r["counts"]["lost-acked"]), (1, 0))
+
     def test_cut_file(self):
         t = self.talk()
         for data in (w.pcap(t.frames), w.section(t.frames)):

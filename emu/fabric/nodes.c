@@ -172,8 +172,7 @@ static int nic_host_create(struct fabric *f, uint32_t node)
 		};
 		// What is lossless to both ends.
 		struct sc_end peer = sc_peer(s, node, p);
-		ports[p].pfc_send =
-			ports[p].pfc_enable & port_pfc_rx(s, peer.node, peer.port);
+		ports[p].pfc_send = ports[p].pfc_enable & port_pfc_rx(s, peer.node, peer.port);
 		memcpy(ports[p].mac, sn->ports[p].mac, 6);
 		memcpy(ports[p].next_hop_mac, next_hop_mac(s, node, p), 6);
 		memcpy(ports[p].ip6, e->ip6, 16);

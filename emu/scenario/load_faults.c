@@ -95,7 +95,9 @@ static bool read_op(struct loader *l, struct ynode *v, struct fault_rule *r)
 			return false;
 		}
 	}
-	return true;
+	if (r->kinds == 0)
+		diag_at(&l->d, v, "is empty, expected at least one kind of frame");
+	return r->kinds != 0;
 }
 
 // ---- whom --------------------------------------------------------------------------------------
@@ -208,6 +210,10 @@ static bool check_action(struct loader *l, struct ynode *v, const struct fault_r
 			diag_at(&l->d, v, "action %s needs %s", action, keys[i].key);
 			return false;
 		}
+	}
+	if (r->prios == 0) {
+		diag_key(&l->d, v, "priority", "is empty, expected at least one priority");
+		return false;
 	}
 	if (r->from < r->until)
 		return true;

@@ -30,6 +30,7 @@ struct results_store {
 	struct run_flow *flows;
 	struct event *events;
 	struct run_guest *guests;
+	struct run_queue *queues;
 	struct run_fault *faults;
 	struct run_capture *captures;
 	struct run_invariant invariants[INV_COUNT];
@@ -315,6 +316,9 @@ static int collect_flows(struct fabric *f, struct results_store *st, struct run_
 			.naks = x.naks,
 			.pauses = x.pauses,
 			.paused = x.paused,
+			.cc_rate_bps = x.cc_rate_bps,
+			.cc_min_rate_bps = x.cc_min_rate_bps,
+			.cnps = x.cnps,
 		};
 	}
 	r->flows = st->flows;
@@ -449,7 +453,8 @@ int fabric_collect(struct fabric *f, struct run_results *r)
 	fill_header(f, r);
 	if (collect_nodes(f, st, r) < 0 || collect_flows(f, st, r) < 0 ||
 		collect_events(f, st, r) < 0 || collect_captures(f, &st->captures, r) < 0 ||
-		collect_guests(f, &st->guests, r) < 0 || collect_faults(f, &st->faults, r) < 0)
+		collect_queues(f, &st->queues, r) < 0 || collect_guests(f, &st->guests, r) < 0 ||
+		collect_faults(f, &st->faults, r) < 0)
 		return -ENOMEM;
 	attach_close_all(f);
 	count_frames(f, r);
@@ -472,6 +477,8 @@ void results_free(struct fabric *f)
 	free(st->flows);
 	free(st->events);
 	free(st->guests);
+	free(st->queues);
+	free(f->queue_stats);
 	free(st->faults);
 	free(st->captures);
 	free(st);

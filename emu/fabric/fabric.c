@@ -94,6 +94,7 @@ static int build(struct fabric *f)
 		prepare_engine,
 		timeline_create,
 		detector_create,
+		queue_stats_create,
 		captures_create,
 		attach_wait_all,
 	};

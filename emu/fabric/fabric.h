@@ -60,6 +60,12 @@ struct fabric {
 	double setup_seconds;
 	double wall_seconds;
 	enum engine_end end;
+	struct queue_stat {
+		uint64_t sum_bytes, max_bytes;
+	} * queue_stats;             // by switch, port and queue; NULL: not wanted
+	uint64_t queue_looks;        // in them
+	uint64_t queue_samples;      // of them until the last at which
+	uint64_t queue_sent;         // frames had left since the one before
 	struct results_store *store; // memory behind the results
 };
 

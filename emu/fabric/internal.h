@@ -42,6 +42,10 @@ int timeline_create(struct fabric *f);
 // detector.c: the periodic deadlock check.
 int detector_create(struct fabric *f);
 
+// queue_stats.c: mean and maximum of egress queues.
+int queue_stats_create(struct fabric *f);
+int collect_queues(struct fabric *f, struct run_queue **store, struct run_results *r);
+
 // observe.c: the scenario's captures.
 int captures_create(struct fabric *f);
 void captures_window(void *arg, simtime_t t);

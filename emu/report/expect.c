@@ -139,6 +139,39 @@ static void judge_counters(struct judge *j, const struct run_results *r)
 	}
 }
 
+// One that was never seen with a frame is 0 bytes long.
+static void judge_queue(struct judge *j, const struct run_results *r, uint32_t node, uint16_t port,
+	unsigned queue, enum expect_path path)
+{
+	char what[128];
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < r->n_queues; i++) {
+		const struct run_queue *q = &r->queues[i];
+		if (q->node == node && q->port == port && q->queue == queue)
+			bytes = path == EXPECT_PATH_QUEUE_MEAN ? q->mean_bytes : q->max_bytes;
+	}
+	snprintf(what, sizeof(what), "queue.%s.%s.%u.%s", r->nodes[node].name,
+		r->nodes[node].ports[port].name, queue, j->e->part[4]);
+	offer(j, what, (double)bytes);
+}
+
+static void judge_queues(struct judge *j, const struct run_results *r, enum expect_path path)
+{
+	for (uint32_t n = 0; n < r->n_nodes; n++) {
+		const struct run_node *node = &r->nodes[n];
+		if (node->kind != RUN_NODE_SWITCH || !expect_matches(j->e->part[1], node->name))
+			continue;
+		for (uint16_t i = 0; i < node->n_ports * PRIO_COUNT; i++) {
+			char number[] = {(char)('0' + i % PRIO_COUNT), 0};
+			uint16_t port = i / PRIO_COUNT;
+			if (expect_matches(j->e->part[2], node->ports[port].name) &&
+				expect_matches(j->e->part[3], number))
+				judge_queue(j, r, n, port, i % PRIO_COUNT, path);
+		}
+	}
+}
+
 // As a shell would say it: 128 + signal, and 255 for a command that never ended.
 static void judge_hosts(struct judge *j, const struct run_results *r)
 {
@@ -230,6 +263,10 @@ static void judge_values(struct judge *j, const struct run_results *r)
 	case EXPECT_PATH_FAULT_APPLIED:
 	case EXPECT_PATH_FAULT_MATCHED:
 		judge_faults(j, r, path);
+		break;
+	case EXPECT_PATH_QUEUE_MEAN:
+	case EXPECT_PATH_QUEUE_MAX:
+		judge_queues(j, r, path);
 		break;
 	case EXPECT_PATH_HOST_EXIT:
 		judge_hosts(j, r);

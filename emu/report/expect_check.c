@@ -114,6 +114,22 @@ static int check_counter(const struct scenario *s, const struct sc_expect *e, FI
 	return complain(s, e, err, "'%s' has no port called '%s'", e->part[1], e->part[2]);
 }
 
+static int check_queue(const struct scenario *s, const struct sc_expect *e, FILE *err)
+{
+	if (s->queue_stats.interval == 0)
+		return complain(
+			s, e, err, "nobody looks at queues; expected an interval in queue_stats");
+	if (strlen(e->part[3]) == 1 && (e->part[3][0] < '0' || e->part[3][0] > '7') &&
+		e->part[3][0] != '*')
+		return complain(s, e, err, "no queue is called '%s'; expected 0 to 7", e->part[3]);
+	for (uint32_t n = 0; n < s->n_switches; n++)
+		for (uint16_t p = 0; p < s->nodes[n].n_ports; p++)
+			if (expect_matches(e->part[1], s->nodes[n].name) &&
+				expect_matches(e->part[2], s->nodes[n].ports[p].name))
+				return 0;
+	return complain(s, e, err, "no switch '%s' has a port called '%s'", e->part[1], e->part[2]);
+}
+
 static int check_host(const struct scenario *s, const struct sc_expect *e, FILE *err)
 {
 	bool host = false;
@@ -172,6 +188,9 @@ static int check_one(const struct scenario *s, const struct sc_expect *e, FILE *
 	case EXPECT_PATH_FAULT_APPLIED:
 	case EXPECT_PATH_FAULT_MATCHED:
 		return check_fault(s, e, err);
+	case EXPECT_PATH_QUEUE_MEAN:
+	case EXPECT_PATH_QUEUE_MAX:
+		return check_queue(s, e, err);
 	case EXPECT_PATH_HOST_EXIT:
 		return check_host(s, e, err);
 	case EXPECT_PATH_LAG_P50:

@@ -24,6 +24,8 @@ enum expect_unit { EXPECT_COUNT, EXPECT_YES_NO, EXPECT_BYTES, EXPECT_TIME, EXPEC
 	X(COUNTER, "counter", NULL, 4, EXPECT_COUNT, "counter.NODE.PORT.NAME")       \
 	X(FAULT_APPLIED, "fault", "applied", 3, EXPECT_COUNT, "fault.NAME.applied")  \
 	X(FAULT_MATCHED, "fault", "matched", 3, EXPECT_COUNT, "fault.NAME.matched")  \
+	X(QUEUE_MEAN, "queue", "mean", 5, EXPECT_BYTES, "queue.NODE.PORT.N.mean")    \
+	X(QUEUE_MAX, "queue", "max", 5, EXPECT_BYTES, "queue.NODE.PORT.N.max")       \
 	X(HOST_EXIT, "host", "exit", 3, EXPECT_COUNT, "host.NAME.exit")              \
 	X(LAG_P50, "lag", "p50", 2, EXPECT_TIME, "lag.p50")                          \
 	X(LAG_P99, "lag", "p99", 2, EXPECT_TIME, "lag.p99")                          \

@@ -50,6 +50,15 @@ struct run_pg {
 	uint64_t xoffs;          // times it crossed XOFF
 };
 
+// How long an egress queue of a switch was, if the scenario asks for it (queue_stats).
+struct run_queue {
+	uint32_t node;
+	uint16_t port;
+	uint8_t queue;
+	uint64_t mean_bytes; // over time
+	uint64_t max_bytes;
+};
+
 struct run_port {
 	const char *name;
 	const char *peer;  // "node:port", NULL when not connected
@@ -106,9 +115,12 @@ struct run_flow {
 	uint64_t packets;       // data packets sent, retransmissions included
 	uint64_t retransmitted; // of these
 	uint64_t timeouts;
-	uint64_t naks;    // received by the sender
-	uint64_t pauses;  // times its sender's priority was paused while it had data to send
-	simtime_t paused; // and how long altogether
+	uint64_t naks;        // received by the sender
+	uint64_t pauses;      // times its sender's priority was paused while it had data to send
+	simtime_t paused;     // and how long altogether
+	uint64_t cc_rate_bps; // of its QPs together at the end; 0: no congestion control
+	uint64_t cc_min_rate_bps; // lowest that one of them ever had
+	uint64_t cnps;            // that slowed it down
 };
 
 struct run_guest {
@@ -200,6 +212,8 @@ struct run_results {
 	unsigned n_nodes;
 	const struct run_flow *flows;
 	unsigned n_flows;
+	const struct run_queue *queues; // those that were ever seen with a frame
+	unsigned n_queues;
 	const struct deadlock *deadlock; // NULL when the detector was off
 	const struct event *events_log;  // merged, in time order
 	uint64_t n_events_log;

@@ -92,7 +92,7 @@ static json_t *flow_json(const struct run_results *r, const struct run_flow *f)
 {
 	return json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:b, s:i, "
 			 "s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, "
-			 "s:I, s:I, s:I, s:I, s:I, s:o}",
+			 "s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I}",
 		"name", f->name, "src", f->src, "dst", f->dst, "priority", f->prio, "state",
 		flow_state_name(f->state), "error", summary_text(f->error), "open", f->open, "qps",
 		(int)f->qps, "bytes", (json_int_t)f->bytes, "bytes_done", (json_int_t)f->bytes_done,
@@ -101,7 +101,9 @@ static json_t *flow_json(const struct run_results *r, const struct run_flow *f)
 		summary_time(run_flow_fct(f)), "goodput_bps", run_flow_goodput_bps(r, f), "packets",
 		(json_int_t)f->packets, "retransmissions", (json_int_t)f->retransmitted, "timeouts",
 		(json_int_t)f->timeouts, "naks", (json_int_t)f->naks, "pauses",
-		(json_int_t)f->pauses, "paused_ps", summary_time(f->paused));
+		(json_int_t)f->pauses, "paused_ps", summary_time(f->paused), "cc_rate_bps",
+		(json_int_t)f->cc_rate_bps, "cc_min_rate_bps", (json_int_t)f->cc_min_rate_bps,
+		"cnps", (json_int_t)f->cnps);
 }
 
 json_t *summary_flows(const struct run_results *r)
@@ -174,6 +176,20 @@ json_t *summary_pgs(const struct run_results *r)
 					   (json_int_t)g->headroom_bytes, "xoffs",
 					   (json_int_t)g->xoffs));
 		}
+	}
+	return a;
+}
+
+json_t *summary_queues(const struct run_results *r)
+{
+	json_t *a = json_array();
+
+	for (unsigned i = 0; i < r->n_queues; i++) {
+		const struct run_queue *q = &r->queues[i];
+		json_array_append_new(a,
+			json_pack("{s:o, s:i, s:I, s:I}", "port", place_json(r, q->node, q->port),
+				"queue", q->queue, "mean_bytes", (json_int_t)q->mean_bytes,
+				"max_bytes", (json_int_t)q->max_bytes));
 	}
 	return a;
 }

@@ -421,6 +421,7 @@ static const struct key sec_top_keys[] = {
 	NUM(struct top_in, s.lcores, "lcores", Q_COUNT, "auto", 1, 128, "threads that execute the fabric",
 		.word = "auto", .word_value = 0),
 	{.name = "pools", .type = K_SECTION, .sub = &sec_pools, .help = "see pools"},
+	SUB(struct top_in, s.queue_stats, "queue_stats", sec_queue_stats, "see queue_stats"),
 	SUB(struct top_in, s.deadlock, "deadlock", sec_deadlock, "see deadlock"),
 	NODE(struct top_in, top.defaults, "defaults", NULL, "section", "see defaults"),
 	NODE(struct top_in, top.qos, "qos", NULL, "{NAME: section}", "see qos.NAME"),
@@ -443,7 +444,7 @@ const struct section sec_top = {.name = "the scenario", .help = "Sections and se
 
 void scenario_help(FILE *out)
 {
-	static const struct section *const all[] = {&sec_top, &sec_deadlock, &sec_pools, &sec_defaults,
+	static const struct section *const all[] = {&sec_top, &sec_deadlock, &sec_queue_stats, &sec_pools, &sec_defaults,
 		&sec_link_props, &sec_topology, &sec_star, &sec_ring, &sec_leaf_spine, &sec_fat_tree,
 		&sec_switch, &sec_qos, &sec_pg, &sec_queue, &sec_wred, &sec_host, &sec_nic, &sec_dcqcn, &sec_np,
 		&sec_attach, &sec_run, &sec_replay, &sec_link, &sec_route, &sec_workload, &sec_event,

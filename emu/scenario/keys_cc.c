@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-// The key table of congestion control, from the models' own tables of parameters.
+// The key table of congestion control, from the models' own tables of parameters, and of what shows
+// its effect.
 
 #include "emu/scenario/keys.h"
 
@@ -57,3 +58,9 @@ SECTION(sec_np, "hosts.NAME.nic.np", "DCQCN's notification point: CNPs for packe
 	NUM(struct sc_nic, np.cnp_dscp, "cnp_dscp", Q_COUNT, "48", 0, 63, "DSCP of CNPs"),
 	NUM(struct sc_nic, np.cnp_802p_prio, "cnp_802p_prio", Q_COUNT, "6", 0, 7,
 		"PCP of CNPs of flows with a tag"));
+
+SECTION(sec_queue_stats, "queue_stats", "Mean and maximum length of egress queues, in the results.",
+	NUM(struct sc_queue_stats, interval, "interval", Q_TIME, "none", 10 * SIM_NS, SIM_S,
+		"how often to look at them (1us: as good as always, and costs accordingly)",
+		.word = "none", .word_value = 0),
+	NUM(struct sc_queue_stats, from, "from", Q_TIME, "0", 0, YEAR, "when to begin"));

@@ -215,7 +215,7 @@ extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, s
 	sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology, sec_star,
 	sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event, sec_storm,
 	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
-	sec_fault, sec_gilbert, sec_dcqcn, sec_np;
+	sec_fault, sec_gilbert, sec_dcqcn, sec_np, sec_queue_stats;
 extern const struct word fec_words[];                      // keys_events.c
 extern const struct word cc_words[], dcqcn_preset_words[]; // keys_cc.c
 

@@ -384,6 +384,12 @@ struct sc_deadlock {
 	simtime_t linger;    // this long after
 };
 
+// How long egress queues are: looked at every `interval` from `from` on.
+struct sc_queue_stats {
+	simtime_t interval; // 0: not
+	simtime_t from;
+};
+
 struct scenario {
 	const char *path;        // file name as given
 	const char *name;        // "name:" or the file's base name
@@ -399,6 +405,7 @@ struct scenario {
 	uint32_t pool_heads; // frames; 0: sized from the scenario
 	uint32_t pool_full;
 	struct sc_deadlock deadlock;
+	struct sc_queue_stats queue_stats;
 
 	struct sc_qos *qos; // qos[0] is the default profile
 	uint32_t n_qos;

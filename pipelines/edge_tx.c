@@ -83,6 +83,7 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 		return;
 	}
 	if (p->tx_bytes[prio] + bytes > e->tx_limit) {
+		n->ports[port].ctr->rx_buf_discard[prio]++;
 		node_drop(n, port, f, DROP_EDGE_BUFFER_FULL);
 		return;
 	}

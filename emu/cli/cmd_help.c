@@ -10,6 +10,7 @@
 #include "emu/core/event.h"
 #include "emu/report/counters.h"
 #include "emu/report/expect_path.h"
+#include "emu/report/vendor.h"
 #include "emu/scenario/diag.h"
 #include "emu/scenario/scenario.h"
 
@@ -76,15 +77,40 @@ static void help_events(void)
 	puts("\nWhat a scenario can make happen is told by 'fabemu help scenario' under events[].");
 }
 
+static void help_device(enum device_kind kind, const char *title)
+{
+	printf("\n%s\n\n", title);
+	for (unsigned i = 0; i < device_counter_count(kind); i++)
+		printf("  %-31s %s\n", device_counter_name(kind, i), device_counter_help(kind, i));
+}
+
+static void help_vendor(enum vendor_set set, const char *title)
+{
+	printf("\n%s\n\n", title);
+	for (unsigned i = 0; i < vendor_rows(set); i++) {
+		struct vendor_row row = vendor_row(set, i);
+		printf("  %-31s %s\n", row.name, row.help);
+	}
+}
+
 static void help_counters(void)
 {
 	puts("Counters of a port; %u stands for a priority from 0 to 7.\n");
-#define X(name, field, help) printf("  %-27s %s\n", name, help);
+#define X(name, field, help) printf("  %-31s %s\n", name, help);
+	PORT_SUM_COUNTERS(X)
 	PORT_COUNTERS(X)
+	PORT_TRAFFIC_COUNTERS(X)
 	PORT_PRIO_COUNTERS(X)
 #undef X
-	printf("  %-27s %s\n", "drop_REASON", "frames dropped here, see 'fabemu help drops'");
-	printf("  %-27s %s\n", "drops", "the sum of these");
+	printf("  %-31s %s\n", "drop_REASON", "frames dropped here, see 'fabemu help drops'");
+	printf("  %-31s %s\n", "drops", "the sum of these");
+	help_device(DEVICE_NIC, "Of a built-in NIC, on its first port:");
+	help_device(DEVICE_EDGE, "Of the edge of a real endpoint:");
+	help_vendor(VENDOR_HW_COUNTERS,
+		"In summary.json, hw_counters of a built-in NIC (mlx5's names):");
+	help_vendor(VENDOR_ETHTOOL,
+		"In summary.json, ethtool of every host's port (names and units of mlx5's ethtool "
+		"-S):");
 }
 
 static void help_expect(void)

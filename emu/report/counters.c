@@ -109,6 +109,10 @@ bool port_counter_is_time(unsigned id)
 static const char *const nic_names[] = {NIC_COUNTERS(X)};
 static const char *const edge_names[] = {EDGE_COUNTERS(X)};
 #undef X
+#define X(name, help) help,
+static const char *const nic_helps[] = {NIC_COUNTERS(X)};
+static const char *const edge_helps[] = {EDGE_COUNTERS(X)};
+#undef X
 
 static_assert(sizeof(struct nic_counters) == sizeof(nic_names) / sizeof(char *) * sizeof(uint64_t),
 	"an array of counters");
@@ -118,10 +122,11 @@ static_assert(
 
 static const struct {
 	const char *const *names;
+	const char *const *helps;
 	unsigned n;
 } devices[DEVICE_KIND_COUNT] = {
-	[DEVICE_NIC] = {nic_names, sizeof(nic_names) / sizeof(nic_names[0])},
-	[DEVICE_EDGE] = {edge_names, sizeof(edge_names) / sizeof(edge_names[0])},
+	[DEVICE_NIC] = {nic_names, nic_helps, sizeof(nic_names) / sizeof(nic_names[0])},
+	[DEVICE_EDGE] = {edge_names, edge_helps, sizeof(edge_names) / sizeof(edge_names[0])},
 };
 
 unsigned device_counter_count(enum device_kind kind)
@@ -132,4 +137,9 @@ unsigned device_counter_count(enum device_kind kind)
 const char *device_counter_name(enum device_kind kind, unsigned id)
 {
 	return devices[kind].names[id];
+}
+
+const char *device_counter_help(enum device_kind kind, unsigned id)
+{
+	return devices[kind].helps[id];
 }

@@ -52,6 +52,7 @@ enum device_kind { DEVICE_NONE, DEVICE_NIC, DEVICE_EDGE, DEVICE_KIND_COUNT };
 
 unsigned device_counter_count(enum device_kind kind);
 const char *device_counter_name(enum device_kind kind, unsigned id);
+const char *device_counter_help(enum device_kind kind, unsigned id);
 
 // True for counters that hold picoseconds.
 bool port_counter_is_time(unsigned id);

@@ -3,6 +3,7 @@
 #include "emu/report/summary_parts.h"
 
 #include "emu/report/counters.h"
+#include "emu/report/vendor.h"
 
 #define PLACE_MAX 80
 
@@ -139,21 +140,40 @@ static json_t *counters_json(const struct run_port *port)
 	return o;
 }
 
+// All of a set, zeros included, as the vendor's tools show them.
+static json_t *vendor_json(enum vendor_set set, const struct run_port *port)
+{
+	json_t *o = json_object();
+	char name[COUNTER_NAME_MAX];
+
+	for (unsigned i = 0; i < vendor_count(set); i++)
+		json_object_set_new(o, vendor_name(set, i, name),
+			json_integer((json_int_t)vendor_value(set, port, i)));
+	return o;
+}
+
+static json_t *port_json(const struct run_node *node, const struct run_port *port)
+{
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s?, s:I, s:o}", "node", node->name, "kind",
+		node->kind == RUN_NODE_SWITCH ? "switch" : "host", "port", port->name, "peer",
+		port->peer, "rate_bps", (json_int_t)port->rate_bps, "counters",
+		counters_json(port));
+
+	if (vendor_has(VENDOR_HW_COUNTERS, node, port))
+		json_object_set_new(o, "hw_counters", vendor_json(VENDOR_HW_COUNTERS, port));
+	if (vendor_has(VENDOR_ETHTOOL, node, port))
+		json_object_set_new(o, "ethtool", vendor_json(VENDOR_ETHTOOL, port));
+	return o;
+}
+
 json_t *summary_ports(const struct run_results *r)
 {
 	json_t *a = json_array();
 
 	for (unsigned n = 0; n < r->n_nodes; n++) {
 		const struct run_node *node = &r->nodes[n];
-		for (unsigned p = 0; p < node->n_ports; p++) {
-			const struct run_port *port = &node->ports[p];
-			json_array_append_new(a,
-				json_pack("{s:s, s:s, s:s, s:s?, s:I, s:o}", "node", node->name,
-					"kind", node->kind == RUN_NODE_SWITCH ? "switch" : "host",
-					"port", port->name, "peer", port->peer, "rate_bps",
-					(json_int_t)port->rate_bps, "counters",
-					counters_json(port)));
-		}
+		for (unsigned p = 0; p < node->n_ports; p++)
+			json_array_append_new(a, port_json(node, &node->ports[p]));
 	}
 	return a;
 }

@@ -768,6 +768,7 @@ static void beyond_its_buffer_the_edge_drops_and_says_so(void **state)
 	run(SIM_MS);
 	// 16 x 1004 = 16064 bytes fit in 16384.
 	assert_int_equal(port()->drops[DROP_EDGE_BUFFER_FULL], 4);
+	assert_int_equal(port()->rx_buf_discard[0], 4);
 	assert_int_equal(r->sw.n_rec, 0);
 	stop();
 }

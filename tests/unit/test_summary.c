@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "emu/report/summary.h"
+#include "pipelines/nic.h"
 #include "tests/unit/report_fixture.h"
 
 struct dirs {
@@ -176,6 +177,87 @@ static void ports_show_counters_that_are_not_zero(void **state)
 	json_decref(o);
 }
 
+// h1's only port gets a NIC's counters, each its own number plus 1000, so that a name with
+// another's figure is seen.
+static struct nic_counters numbered_counters(void)
+{
+	struct nic_counters ctr;
+	uint64_t v[sizeof(ctr) / sizeof(uint64_t)];
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		v[i] = 1000 + i;
+	memcpy(&ctr, v, sizeof(ctr));
+	return ctr;
+}
+
+// The list is mlx5's (drivers/infiniband/hw/mlx5/counters.c), written out here once more.
+static void hw_counters_have_every_name(void **state)
+{
+	static const char *const names[] = {"rx_write_requests", "rx_read_requests",
+		"rx_atomic_requests", "rx_dct_connect", "out_of_buffer", "out_of_sequence",
+		"duplicate_request", "rnr_nak_retry_err", "packet_seq_err", "implied_nak_seq_err",
+		"local_ack_timeout_err", "rp_cnp_ignored", "rp_cnp_handled",
+		"np_ecn_marked_roce_packets", "np_cnp_sent", "resp_local_length_error",
+		"resp_cqe_error", "req_cqe_error", "req_remote_invalid_request",
+		"req_remote_access_errors", "resp_remote_access_errors", "resp_cqe_flush_error",
+		"req_cqe_flush_error", "req_transport_retries_exceeded", "req_rnr_retries_exceeded",
+		"roce_adp_retrans", "roce_adp_retrans_to", "roce_slow_restart",
+		"roce_slow_restart_cnps", "roce_slow_restart_trans", "rx_icrc_encapsulated",
+		"cc_rx_ce_pkts", "cc_rx_cnp_pkts", "cc_tx_cnp_pkts", "rdma_tx_packets",
+		"rdma_rx_packets", "rdma_tx_bytes", "rdma_rx_bytes"};
+	struct dirs *d = *state;
+	struct nic_counters ctr = numbered_counters();
+
+	d->x.ports[4].device = DEVICE_NIC;
+	d->x.ports[4].device_ctr = (const uint64_t *)&ctr;
+	json_t *o = write_and_read(d);
+	const json_t *hw = at(at(at(o, "ports"), "4"), "hw_counters");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		at(hw, names[i]);
+	assert_int_equal(json_object_size(hw), sizeof(names) / sizeof(names[0]));
+	assert_int_equal(integer(hw, "np_cnp_sent"), ctr.np_cnp_sent);
+	assert_int_equal(integer(hw, "packet_seq_err"), ctr.packet_seq_err);
+	assert_int_equal(integer(hw, "rdma_rx_bytes"), ctr.rdma_rx_bytes);
+	assert_int_equal(integer(hw, "rx_dct_connect"), 0);
+	assert_null(json_object_get(at(at(o, "ports"), "1"), "hw_counters")); // a switch's
+	json_decref(o);
+}
+
+static void ethtool_counts_in_the_vendors_units(void **state)
+{
+	static const char *const by_prio[] = {"rx_prio%d_bytes", "rx_prio%d_packets",
+		"tx_prio%d_bytes", "tx_prio%d_packets", "rx_prio%d_pause", "tx_prio%d_pause",
+		"rx_prio%d_pause_duration", "tx_prio%d_pause_duration", "rx_prio%d_buf_discard"};
+	struct dirs *d = *state;
+	struct port_counters *c = &d->x.ctr[4];
+	char name[COUNTER_NAME_MAX];
+
+	c->rx_pause_duration[3] = 2999 * SIM_NS; // 2 whole us
+	c->tx_pause_duration[5] = 7 * SIM_US;
+	c->rx_buf_discard[0] = 4;
+	c->rx_buf_discard[7] = 5; // rx_discards_phy: 4 + 5
+	c->rx_global_pause = 11;
+	json_t *o = write_and_read(d);
+	const json_t *e = at(at(at(o, "ports"), "4"), "ethtool");
+	for (size_t i = 0; i < sizeof(by_prio) / sizeof(by_prio[0]); i++) {
+		const char *gap = strchr(by_prio[i], '%');
+		for (int p = 0; p < PRIO_COUNT; p++) {
+			snprintf(name, sizeof(name), "%.*s%d%s", (int)(gap - by_prio[i]),
+				by_prio[i], p, gap + 2);
+			at(e, name);
+		}
+	}
+	assert_int_equal(json_object_size(e), 9 * 8 + 2);
+	assert_int_equal(integer(e, "rx_prio3_packets"), 94); // the fixture's 90 + 4
+	assert_int_equal(integer(e, "rx_prio3_pause_duration"), 2);
+	assert_int_equal(integer(e, "tx_prio5_pause_duration"), 7);
+	assert_int_equal(integer(e, "rx_prio7_buf_discard"), 5);
+	assert_int_equal(integer(e, "rx_discards_phy"), 9);
+	assert_int_equal(integer(e, "rx_global_pause"), 11);
+	assert_null(json_object_get(at(at(o, "ports"), "1"), "ethtool")); // a switch's
+	json_decref(o);
+}
+
 static void events_and_failures_are_told(void **state)
 {
 	struct dirs *d = *state;
@@ -256,6 +338,8 @@ int main(void)
 		T(flows_have_times_or_null),
 		T(deadlock_names_its_ring),
 		T(ports_show_counters_that_are_not_zero),
+		T(hw_counters_have_every_name),
+		T(ethtool_counts_in_the_vendors_units),
 		T(events_and_failures_are_told),
 		T(names_that_are_not_utf8_do_not_spoil_it),
 		T(a_new_summary_replaces_the_old_one_whole),

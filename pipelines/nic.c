@@ -124,6 +124,12 @@ static void nic_timer(struct node *n, uint32_t kind, uint32_t arg)
 	case NIC_TIMER_SLOW_END:
 		nic_slow_end(nic, arg);
 		break;
+	case NIC_TIMER_VERBS_START:
+	case NIC_TIMER_VERBS_ACK:
+	case NIC_TIMER_VERBS_RNR:
+	case NIC_TIMER_VERBS_CM:
+		verbs_timer(nic, (enum nic_timer)kind, arg);
+		break;
 	}
 }
 
@@ -134,7 +140,7 @@ static void nic_start(struct node *n)
 	for (unsigned i = 0; i < n->n_ports; i++)
 		nic_pfc_init(nic, i);
 	nic_cc_start(nic);
-	nic_cc_start(nic);
+	verbs_start(nic);
 	for (uint32_t i = 0; i < nic->n_flows; i++) {
 		const struct nic_flow_config *c = &nic->flows[i].cfg;
 		if (c->start != SIMTIME_NEVER)
@@ -172,6 +178,7 @@ static void nic_drain(struct node *n)
 		memset(p->acks, 0, sizeof(p->acks));
 	}
 	nic_cc_drain(nic);
+	verbs_drain(nic);
 	for (uint32_t i = 0; i < nic->n_qps; i++) {
 		nic->qps[i].ready = NIC_IDLE;
 		nic->qps[i].ack_queued = false;
@@ -249,7 +256,7 @@ static bool nic_check(const struct node *n, bool drained, char *why, size_t len)
 		for (unsigned j = 0; j < nic->flows[i].cfg.qps; j++)
 			if (!check_pair(nic, &nic->flows[i], j, why, len))
 				return false;
-	return true;
+	return verbs_check(nic, why, len);
 }
 
 static const struct node_ops nic_ops = {
@@ -325,6 +332,7 @@ void nic_destroy(struct node *n)
 	struct nic *nic = nic_of(n);
 
 	nic_slow_free(nic);
+	verbs_free(nic);
 	node_fini(n);
 	for (uint32_t i = 0; i < nic->n_qps; i++) {
 		nic_recovery_free(&nic->qps[i]);

@@ -108,18 +108,19 @@ static int next_packet(struct nic_qp *qp, simtime_t now, struct rc_request *out)
 	return 0;
 }
 
-static void put_extensions(const struct nic_qp *qp, uint8_t *p, const struct rc_request *r)
+uint8_t *nic_put_extensions(uint8_t *p, const struct rc_request *r, uint32_t qkey, uint32_t qpn)
 {
 	const uint8_t *ext = roce_opcodes[r->opcode].ext;
 
 	if (ext[ROCE_EXT_DETH])
-		p = deth_put(p, NIC_QKEY, qp->qpn);
+		p = deth_put(p, qkey, qpn);
 	if (ext[ROCE_EXT_RETH])
 		p = reth_put(p, r->remote_addr, r->wr->rkey, r->dma_len);
 	if (ext[ROCE_EXT_ATOMIC])
 		p = atomiceth_put(p, r->remote_addr, r->wr->rkey, r->wr->swap_add, r->wr->compare);
 	if (ext[ROCE_EXT_IMM] || ext[ROCE_EXT_IETH])
-		immdt_put(p, r->wr->imm);
+		p = immdt_put(p, r->wr->imm);
+	return p;
 }
 
 void nic_extra_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct frame *f)
@@ -128,7 +129,7 @@ void nic_extra_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct
 	int result = next_packet(qp, nic->node.now, &r);
 	uint8_t *p = nic_put_shape(qp, &qp->shape[r.place], f, (uint32_t)r.ack_req << 31 | r.psn);
 
-	put_extensions(qp, p, &r);
+	nic_put_extensions(p, &r, NIC_QKEY, qp->qpn);
 	f->payload_pos = qp->payload_base + r.pos;
 	nic_request_sent(nic, qp, r.payload, r.again);
 	if (qp->paced) // a READ's data counts when it is asked for
@@ -174,7 +175,7 @@ void nic_extra_answer(struct nic *nic, unsigned port, struct nic_qp *qp, struct 
 
 // ---- receiving -------------------------------------------------------------------------------
 
-static struct rc_packet packet_of(const uint8_t *bth, uint8_t opcode, uint32_t payload)
+struct rc_packet nic_packet_of(const uint8_t *bth, uint8_t opcode, uint32_t payload)
 {
 	const uint8_t *ext = roce_opcodes[opcode].ext;
 	struct rc_packet p = {
@@ -244,7 +245,7 @@ static void execute(struct nic_qp *qp, const struct rc_accept *a)
 	rc_atomic_done(&qp->resp, original);
 }
 
-static void count_request(struct nic *nic, const struct rc_packet *p, int result)
+void nic_count_request(struct nic *nic, const struct rc_packet *p, int result)
 {
 	struct nic_counters *c = &nic->ctr;
 
@@ -288,7 +289,7 @@ static int take(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p)
 	int result = rc_rx_request(&qp->resp, nic->node.now, p, &a);
 	if ((result & RC_RX_RESULT) == RC_RX_GAP && qp->resp.keeps)
 		result = nic_recovery_early(nic, qp, p);
-	count_request(nic, p, result);
+	nic_count_request(nic, p, result);
 	if (result & RC_RX_ATOMIC)
 		execute(qp, &a);
 	if (result & RC_RX_FAILED)
@@ -355,7 +356,7 @@ static void unacknowledged(
 		result = uc_rx_request(&x->uc, nic->node.now, p, &a);
 	else
 		result = ud_rx(&x->ud, nic->node.now, p, get_be32(bth + BTH_BYTES), &a);
-	count_request(nic, p, result);
+	nic_count_request(nic, p, result);
 	nic->ctr.rdma_rx_bytes += p->payload;
 	if (result & RC_RX_RECV_DONE)
 		receive_done(x, nic->node.now);
@@ -366,7 +367,7 @@ static void unacknowledged(
 bool nic_extra_received(
 	struct nic *nic, struct nic_qp *qp, const uint8_t *bth, uint8_t opcode, uint32_t payload)
 {
-	struct rc_packet p = packet_of(bth, opcode, payload);
+	struct rc_packet p = nic_packet_of(bth, opcode, payload);
 
 	switch ((enum qp_transport)qp->transport) {
 	case QP_RC:

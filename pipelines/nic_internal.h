@@ -42,7 +42,11 @@ enum nic_timer {
 	NIC_TIMER_POOL,   //
 	NIC_TIMER_SLOW,   //
 	NIC_TIMER_SLOW_END,
-	NIC_TIMER_CC, // arg: queue pair index
+	NIC_TIMER_CC,          // arg: queue pair index
+	NIC_TIMER_VERBS_START, // arg: application
+	NIC_TIMER_VERBS_ACK,   // arg: verbs_qp.index
+	NIC_TIMER_VERBS_RNR,   //
+	NIC_TIMER_VERBS_CM,    //
 };
 
 enum nic_ready { NIC_IDLE, NIC_QUEUED, NIC_PACED };
@@ -188,6 +192,7 @@ struct nic_port {
 	bool pool_wait; // a NIC_TIMER_POOL is on its way
 	bool pfc_due;   // a PFC frame is to be sent
 	bool cnp_due;   // a CNP waits
+	bool verbs_due; // something of an application's waits
 	struct pfc_rx pauses;
 	uint64_t n_pauses[PRIO_COUNT]; // times each priority became paused
 	struct nic_qp_fifo ready[PRIO_COUNT];
@@ -216,6 +221,7 @@ struct nic {
 	struct nic_flow *flows;
 	struct nic_config cfg;
 	struct rng rng;
+	struct verbs *verbs; // NULL: no applications
 };
 
 static inline struct nic *nic_of(struct node *n)
@@ -294,6 +300,8 @@ static inline void nic_fifo_push_ack(struct nic_port *p, struct nic_qp *qp)
 
 // nic_tx.c: sends what is most urgent; ops->depart.
 void nic_depart(struct node *n, unsigned port);
+// There was no frame to be had: the port tries again a little later.
+void nic_wait_for_pool(struct nic *nic, unsigned port);
 // Lets `qp` take its turn when it may and can send; does not send.
 void nic_qp_wake(struct nic *nic, struct nic_qp *qp);
 
@@ -406,3 +414,26 @@ void nic_recovery_rnr_expired(struct nic_qp *qp, simtime_t now);
 int nic_recovery_early(struct nic *nic, struct nic_qp *qp, const struct rc_packet *p);
 // Makes `f` a NAK, with a SACK if there is one; returns where the AETH goes.
 uint8_t *nic_recovery_sack(struct nic_qp *qp, struct frame *f, const struct rc_ack *a);
+
+// nic_verbs*.c: applications. NULL: none.
+struct verbs;
+void verbs_start(struct nic *nic);
+void verbs_timer(struct nic *nic, enum nic_timer kind, uint32_t arg);
+void verbs_drain(struct nic *nic);
+void verbs_free(struct nic *nic);
+bool verbs_check(const struct nic *nic, char *why, size_t len);
+// Whether something of theirs may be sent now.
+bool verbs_can_send(const struct nic *nic, unsigned port);
+// Sends it, unless it is the turn of flows that wait. False: nothing was sent.
+bool verbs_depart(struct nic *nic, unsigned port);
+// A packet for none of the flows' queue pairs. False: for none of the applications' either.
+bool verbs_received(struct nic *nic, unsigned port, struct frame *f, const uint8_t *bth,
+	uint8_t opcode, uint32_t payload);
+
+// nic_extra.c, for queue pairs of all kinds: a request as the wire has it, its extension headers,
+// and what its result counts as.
+struct rc_packet nic_packet_of(const uint8_t *bth, uint8_t opcode, uint32_t payload);
+uint8_t *nic_put_extensions(uint8_t *p, const struct rc_request *r, uint32_t qkey, uint32_t qpn);
+void nic_count_request(struct nic *nic, const struct rc_packet *p, int result);
+// nic_rx.c
+void nic_count_nak(struct nic *nic, uint8_t syndrome);

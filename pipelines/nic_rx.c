@@ -103,9 +103,8 @@ void nic_qp_answered(struct nic *nic, struct nic_qp *qp, int result)
 		nic_qp_done(nic, qp);
 }
 
-static void count_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome)
+void nic_count_nak(struct nic *nic, uint8_t syndrome)
 {
-	qp->naks++;
 	if ((syndrome & AETH_TYPE_MASK) == AETH_RNR_NAK)
 		nic->ctr.rnr_nak_retry_err++;
 	else if (syndrome == AETH_NAK_PSN_SEQ)
@@ -118,8 +117,10 @@ static void count_nak(struct nic *nic, struct nic_qp *qp, uint8_t syndrome)
 
 static inline void acknowledged(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, int result)
 {
-	if (unlikely((syndrome & AETH_TYPE_MASK) != AETH_ACK))
-		count_nak(nic, qp, syndrome);
+	if (unlikely((syndrome & AETH_TYPE_MASK) != AETH_ACK)) {
+		qp->naks++;
+		nic_count_nak(nic, syndrome);
+	}
 	if (unlikely(result & ~RC_ACK_PROGRESS))
 		nic_qp_answered(nic, qp, result);
 	if (qp->ready == NIC_IDLE)
@@ -168,7 +169,8 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 	uint32_t psn = (uint32_t)words & PSN_MASK;
 
 	if (unlikely(index >= nic->n_qps || nic->qps[index].port != port)) {
-		node_drop(n, port, f, DROP_NO_QP);
+		if (nic->verbs == NULL || !verbs_received(nic, port, f, bth, opcode, payload))
+			node_drop(n, port, f, DROP_NO_QP);
 		return;
 	}
 	struct nic_qp *qp = &nic->qps[index];

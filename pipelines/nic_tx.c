@@ -115,7 +115,7 @@ static inline struct nic_qp *next_data(struct nic_port *p)
 	return NULL;
 }
 
-static void wait_for_pool(struct nic *nic, unsigned port)
+void nic_wait_for_pool(struct nic *nic, unsigned port)
 {
 	nic->ctr.pool_waits++;
 	if (nic->ports[port].pool_wait)
@@ -140,17 +140,22 @@ void nic_depart(struct node *n, unsigned port)
 	struct nic_qp *qp = NULL;
 	bool first = urgent(nic, p);
 
-	if (unlikely(p->down || p->pool_wait))
-		return;
+	if (unlikely(p->down | p->pool_wait | p->verbs_due)) {
+		if (p->down || p->pool_wait || (!first && verbs_depart(nic, port)))
+			return;
+	}
 	if (acks == 0 && likely(!first)) {
 		qp = next_data(p);
-		if (qp == NULL)
+		if (qp == NULL) {
+			if (unlikely(p->verbs_due)) // it was the flows' turn
+				verbs_depart(nic, port);
 			return;
+		}
 	}
 
 	struct frame *f = node_new_frame(n, port);
 	if (unlikely(f == NULL)) {
-		wait_for_pool(nic, port);
+		nic_wait_for_pool(nic, port);
 		return;
 	}
 	if (qp != NULL) {
@@ -168,6 +173,7 @@ void nic_depart(struct node *n, unsigned port)
 	} else {
 		nic_cc_send_cnp(nic, port, f);
 	}
-	if ((p->ack_mask | p->ready_mask) & (uint8_t)~p->pauses.paused || (first && p->cnp_due))
+	if ((p->ack_mask | p->ready_mask) & (uint8_t)~p->pauses.paused || (first && p->cnp_due) ||
+		(unlikely(p->verbs_due) && verbs_can_send(nic, port)))
 		node_want_depart(n, port, n->now);
 }

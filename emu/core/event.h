@@ -11,25 +11,27 @@
 #include "emu/core/simtime.h"
 
 // X(id, name, meaning of a, meaning of b)
-#define EVENT_KINDS(X)                                                        \
-	X(PFC_XOFF_SENT, "pfc_xoff_sent", "priority", "bytes held by the PG") \
-	X(PFC_XON_SENT, "pfc_xon_sent", "priority", "bytes held by the PG")   \
-	X(PFC_PAUSED, "pfc_paused", "priority", "quanta")                     \
-	X(PFC_RESUMED, "pfc_resumed", "priority", "paused for, ps")           \
-	X(FIRST_DROP, "first_drop", "drop reason", "priority")                \
-	X(LINK_DOWN, "link_down", "0", "0")                                   \
-	X(LINK_UP, "link_up", "0", "0")                                       \
-	X(STORM_START, "storm_start", "priority", "0")                        \
-	X(STORM_END, "storm_end", "priority", "0")                            \
-	X(QP_RETRY, "qp_retry", "flow", "retries left")                       \
-	X(QP_ERROR, "qp_error", "flow", "work completion status")             \
-	X(FLOW_START, "flow_start", "flow", "bytes")                          \
-	X(FLOW_DONE, "flow_done", "flow", "bytes")                            \
-	X(FAULT, "fault", "rule", "PSN")                                      \
-	X(POOL_EMPTY, "pool_empty", "0", "0")                                 \
-	X(ROUTE_CHANGE, "route_change", "endpoint", "0")                      \
-	X(DEADLOCK, "deadlock", "priority", "members")                        \
-	X(RATE_CHANGE, "rate_change", "bits per second", "0")                 \
+#define EVENT_KINDS(X)                                                                   \
+	X(PFC_XOFF_SENT, "pfc_xoff_sent", "priority", "bytes held by the PG")            \
+	X(PFC_XON_SENT, "pfc_xon_sent", "priority", "bytes held by the PG")              \
+	X(PFC_PAUSED, "pfc_paused", "priority", "quanta")                                \
+	X(PFC_RESUMED, "pfc_resumed", "priority", "paused for, ps")                      \
+	X(FIRST_DROP, "first_drop", "drop reason", "priority")                           \
+	X(LINK_DOWN, "link_down", "0", "0")                                              \
+	X(LINK_UP, "link_up", "0", "0")                                                  \
+	X(STORM_START, "storm_start", "priority", "0")                                   \
+	X(STORM_END, "storm_end", "priority", "0")                                       \
+	X(QP_RETRY, "qp_retry", "flow", "retries left")                                  \
+	X(QP_ERROR, "qp_error", "flow", "work completion status")                        \
+	X(FLOW_START, "flow_start", "flow", "bytes")                                     \
+	X(FLOW_DONE, "flow_done", "flow", "bytes")                                       \
+	X(FAULT, "fault", "rule", "PSN")                                                 \
+	X(POOL_EMPTY, "pool_empty", "0", "0")                                            \
+	X(ROUTE_CHANGE, "route_change", "endpoint", "0")                                 \
+	X(CM_ESTABLISHED, "cm_established", "application", "local ACK timeout exponent") \
+	X(APP_END, "app_end", "application", "status")                                   \
+	X(DEADLOCK, "deadlock", "priority", "members")                                   \
+	X(RATE_CHANGE, "rate_change", "bits per second", "0")                            \
 	X(REBOOT, "reboot", "1: stops, 0: is back", "0")
 
 enum event_kind {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // The edge node: see edge.h for what it is, edge_rx.c for what comes from the real port, edge_tx.c
-// for what goes there, edge_pfc.c for the pauses; here are the node's operations and its life.
+// for what goes there, edge_pfc.c for the pauses, edge_cc.c for congestion control; here are the
+// node's operations and its life.
 
 #include "pipelines/edge_priv.h"
 
@@ -41,6 +42,9 @@ static void edge_timer(struct node *n, uint32_t kind, uint32_t arg)
 	case TIMER_ASK:
 		ask_mac(e, port);
 		break;
+	case TIMER_CC:
+		edge_cc_timer(e, port, arg & ((1u << ARG_PORT_SHIFT) - 1));
+		break;
 	}
 }
 
@@ -79,6 +83,8 @@ static void edge_link(struct node *n, unsigned port, bool up)
 	if (!up) {
 		pfc_rx_reset(&p->pfc_rx, n->now, c->rx_pause_duration);
 		pfc_tx_reset(&p->pfc_tx, n->now, c->tx_pause_duration);
+		if (p->cc != NULL)
+			edge_cc_resume(e, port);
 	}
 	// On a link that is down frames leave, and are lost, as from any NIC.
 	if (p->backlog || pfc_tx_due(&p->pfc_tx, n->now))
@@ -99,12 +105,14 @@ static uint64_t queue_count(const struct frame_queue *q, uint64_t *bytes)
 static uint64_t edge_held(const struct node *n)
 {
 	const struct edge *e = (const struct edge *)n;
-	uint64_t held = 0, bytes = 0;
+	uint64_t held = 0, bytes = 0, by_prio[PRIO_COUNT] = {0};
 
 	for (unsigned port = 0; port < n->n_ports; port++) {
 		for (unsigned i = 0; i < PRIO_COUNT; i++)
 			held += queue_count(&e->port[port].rx_queue[i], &bytes);
 		held += queue_count(&e->port[port].tx_fifo, &bytes);
+		if (e->port[port].cc != NULL)
+			held += edge_cc_held(e->port[port].cc, by_prio);
 	}
 	return held;
 }
@@ -125,6 +133,8 @@ static void edge_drain(struct node *n)
 		}
 		while ((f = frame_queue_pop(&p->tx_fifo)) != NULL)
 			frame_free(f);
+		if (p->cc != NULL)
+			edge_cc_drain(p->cc);
 		p->tx_count = 0;
 		p->backlog = p->full = 0;
 	}
@@ -136,10 +146,12 @@ static bool edge_check(const struct node *n, bool drained, char *why, size_t len
 
 	for (unsigned port = 0; port < n->n_ports; port++) {
 		const struct edge_port *p = &e->port[port];
-		uint64_t counted = 0, bytes = 0, fifo = 0;
+		uint64_t counted = 0, bytes = 0, fifo = 0, limited[PRIO_COUNT] = {0};
 
+		if (p->cc != NULL)
+			edge_cc_held(p->cc, limited);
 		for (unsigned i = 0; i < PRIO_COUNT; i++) {
-			uint64_t queued = 0;
+			uint64_t queued = limited[i];
 
 			queue_count(&p->rx_queue[i], &queued);
 			if (queued != p->rx_bytes[i]) {
@@ -185,7 +197,8 @@ static const struct node_ops edge_node_ops = {
 static bool config_valid(const struct edge_config *cfg)
 {
 	bool ok = cfg->n_ports > 0 && cfg->n_ports <= PORT_MAX && cfg->roce_dscp <= 63 &&
-		  cfg->roce_dscp >= EDGE_NO_DSCP;
+		  cfg->roce_dscp >= EDGE_NO_DSCP && cfg->cc.cc.algorithm < CC_ALGORITHM_COUNT &&
+		  (cc_ops_of(cfg->cc.cc.algorithm)->needs & (unsigned)~CC_NEEDS_CNP) == 0;
 
 	for (unsigned i = 0; ok && i < cfg->n_ports; i++)
 		ok = cfg->ports[i].mtu > 0 && cfg->ports[i].ops != NULL;
@@ -214,6 +227,7 @@ int edge_create(const struct edge_config *cfg, struct node **out)
 	e->endpoints = cfg->endpoints;
 	e->pfc_mask = cfg->pfc_mask;
 	e->roce_dscp = cfg->roce_dscp;
+	e->cc = cfg->cc;
 	e->trust_pcp = cfg->trust_pcp;
 	e->pause_response = cfg->pause_response;
 	e->rx_limit = cfg->rx_queue_bytes ? cfg->rx_queue_bytes : EDGE_RX_QUEUE_BYTES;
@@ -233,6 +247,13 @@ int edge_create(const struct edge_config *cfg, struct node **out)
 		p->ip4 = pc->ip4;
 		memcpy(e->node.ports[i].mac, pc->mac, 6);
 		e->node.ports[i].mtu = pc->mtu;
+		if (!edge_cc_wanted(&e->cc))
+			continue;
+		p->cc = edge_cc_create(&e->cc);
+		if (p->cc == NULL) {
+			edge_destroy(&e->node);
+			return -ENOMEM;
+		}
 	}
 	*out = &e->node;
 	return 0;
@@ -242,6 +263,8 @@ void edge_destroy(struct node *n)
 {
 	if (n == NULL)
 		return;
+	for (unsigned i = 0; i < n->n_ports; i++)
+		edge_cc_destroy(((struct edge *)n)->port[i].cc);
 	node_fini(n);
 	free(n);
 }

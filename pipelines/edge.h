@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #include "emu/core/node.h"
+#include "models/cc.h"
+#include "models/np.h"
 
 struct endpoint_table;
 
@@ -48,7 +50,19 @@ struct edge_ops {
 	X(edge_local_in, "ARP and ND frames taken from the real port")                         \
 	X(edge_materialised, "frames whose payload and ICRC were made for the real port")      \
 	X(edge_rx_malformed, "frames from the real port the parser refused (also in drops)")   \
-	X(edge_linearised, "frames that arrived in several buffers and were joined")
+	X(edge_linearised, "frames that arrived in several buffers and were joined")           \
+	X(edge_ect_set, "RoCE data frames that were set to ECT(0)")                            \
+	X(edge_ce_seen, "RoCE frames that arrived with CE")                                    \
+	X(edge_cnp_sent, "CNPs sent for them on the endpoint's behalf")                        \
+	X(edge_cnp_unsent, "CNPs not sent: the sender's QP not known yet, or no room")         \
+	X(edge_cnp_handled, "CNPs for the endpoint by which a QP was slowed down")             \
+	X(edge_cnp_unmatched, "CNPs for a QP not known yet: all unknown ones slow down")       \
+	X(edge_qps_paired, "times it was learnt which QP is at the other end of which")        \
+	X(edge_cc_held, "frames held until their QP's rate allowed them")                      \
+	X(edge_cc_untracked, "frames of more QPs than there is room for: not limited")         \
+	X(edge_cc_limited, "QPs limited now")                                                  \
+	X(edge_cc_rate, "their rates now, added up, b/s")                                      \
+	X(edge_cc_rate_min, "lowest rate of a QP until now, b/s; 0: none was limited")
 
 struct edge_counters {
 #define X(field, help) uint64_t field;
@@ -57,6 +71,13 @@ struct edge_counters {
 };
 
 #define EDGE_NO_DSCP (-1)
+
+// What a NIC with DCQCN would do for the endpoint. All zero: nothing.
+struct edge_cc_config {
+	struct cc_params cc; // CC_NONE or CC_DCQCN: limits what it sends
+	struct np_params np; // answers what it gets with CE
+	bool ect0;           // its RoCE data becomes ECT(0) if it is not ECT
+};
 
 // One port of a host: a fabric port and the real port behind it.
 struct edge_port_config {
@@ -82,13 +103,15 @@ struct edge_config {
 	uint32_t rx_queue_bytes;  // per port and priority, towards the fabric; 0: default
 	uint32_t tx_buffer_bytes; // per port and priority, towards the real port; 0: default
 	simtime_t pause_response; // from the arrival of a PFC frame to its effect
+	struct edge_cc_config cc;
 };
 
 #define EDGE_RX_QUEUE_BYTES  (128u << 10)
 #define EDGE_TX_BUFFER_BYTES (1u << 20)
 
 // Creates the node. The engine attaches lanes and pools (pool.full holds what real ports receive).
-// Returns 0, -ENOMEM or -EINVAL (a map entry above 7, an MTU of 0, no ports).
+// Returns 0, -ENOMEM or -EINVAL (a map entry above 7, an MTU of 0, no ports, an algorithm
+// that needs more than CNPs).
 int edge_create(const struct edge_config *cfg, struct node **out);
 void edge_destroy(struct node *n);
 

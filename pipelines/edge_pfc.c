@@ -9,6 +9,8 @@
 
 static void resume(struct edge *e, unsigned port)
 {
+	if (e->port[port].cc != NULL)
+		edge_cc_resume(e, port);
 	if (e->port[port].backlog)
 		node_want_depart(&e->node, port, e->node.now);
 }

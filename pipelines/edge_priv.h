@@ -8,13 +8,16 @@
 #include "emu/core/observe.h"
 #include "models/pfc.h"
 #include "pipelines/edge.h"
+#include "pipelines/edge_cc.h"
 
 #define EDGE_BURST 32
 
 // Timer arguments: port in the upper half, then what the kind needs.
-enum edge_timer { TIMER_PAUSE, TIMER_EXPIRE, TIMER_REFRESH, TIMER_ASK };
+enum edge_timer { TIMER_PAUSE, TIMER_EXPIRE, TIMER_REFRESH, TIMER_ASK, TIMER_CC };
 #define ARG_PORT_SHIFT 20 // PORT_MAX is 512
-#define ARG_PRIO_SHIFT 16 // below: quanta
+#define ARG_PRIO_SHIFT 16 // below: quanta; TIMER_CC: a slot
+
+struct pkt;
 
 struct edge_port {
 	const struct edge_ops *ops;
@@ -22,8 +25,9 @@ struct edge_port {
 
 	// from the real port towards the fabric
 	struct frame_queue rx_queue[PRIO_COUNT];
-	uint32_t rx_bytes[PRIO_COUNT];
-	uint32_t last_ip4; // destination looked up last, host order; 0: none
+	uint32_t rx_bytes[PRIO_COUNT]; // and held by cc
+	struct edge_cc *cc;            // NULL: off
+	uint32_t last_ip4;             // destination looked up last, host order; 0: none
 	uint32_t last_dst;
 	uint8_t backlog;   // priorities with queued frames
 	uint8_t full;      // priorities whose queue has reached its limit
@@ -54,6 +58,7 @@ struct edge {
 	int roce_dscp;
 	uint8_t pfc_mask;
 	bool trust_pcp;
+	struct edge_cc_config cc;
 	uint8_t dscp_to_tc[64];
 	uint8_t pcp_to_tc[PRIO_COUNT];
 	struct edge_port port[];
@@ -61,6 +66,12 @@ struct edge {
 
 // edge_rx.c: frames from the real port into the queues; how many came in.
 unsigned edge_take_in(struct edge *e, unsigned port);
+// A frame that enters counts against its priority's limit until it is sent. Then it is queued, at
+// once or when its limiter lets it go.
+void edge_charge(struct edge *e, struct edge_port *p, struct frame *f);
+void edge_queue(struct edge *e, unsigned port, struct frame *f);
+// The endpoint index of a packet's destination, or FRAME_NO_DST.
+uint32_t edge_destination(const struct edge *e, struct edge_port *port, const struct pkt *p);
 // The node's depart operation: PFC first, then a frame of a priority that is not paused.
 void edge_depart(struct node *n, unsigned port);
 

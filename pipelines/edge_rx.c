@@ -54,7 +54,7 @@ static struct frame *to_frame(struct edge *e, unsigned port, struct rte_mbuf *m)
 }
 
 // A burst mostly goes to one endpoint, and the table does not change while frames flow.
-static uint32_t destination(const struct edge *e, struct edge_port *port, const struct pkt *p)
+uint32_t edge_destination(const struct edge *e, struct edge_port *port, const struct pkt *p)
 {
 	if (e->endpoints == NULL)
 		return FRAME_NO_DST;
@@ -108,7 +108,7 @@ static void describe(struct edge *e, struct edge_port *port, struct frame *f, st
 		port->ctr.edge_local_in++;
 	}
 	f->flow_hash = pkt_flow_hash(p);
-	f->dst = destination(e, port, p);
+	f->dst = edge_destination(e, port, p);
 	f->tc = traffic_class(e, p);
 }
 
@@ -121,6 +121,21 @@ static bool is_endpoint(const struct edge_port *p, const struct pkt *pkt)
 	if (pkt->kind == PKT_ARP)
 		return get_be32(pkt->data + pkt->l3_off + ARP_SENDER_IP) == p->ip4;
 	return pkt->ip_version == 4 && get_be32(pkt->data + pkt->src_off) == p->ip4;
+}
+
+static void queue(struct edge_port *p, struct frame *f)
+{
+	frame_queue_push(&p->rx_queue[f->tc], f);
+	p->backlog |= (uint8_t)(1u << f->tc);
+}
+
+void edge_queue(struct edge *e, unsigned port, struct frame *f)
+{
+	struct edge_port *p = &e->port[port];
+
+	queue(p, f);
+	if ((p->backlog & ~p->pfc_rx.paused) != 0 && !node_depart_pending(&e->node, port))
+		node_want_depart(&e->node, port, e->node.now);
 }
 
 // The endpoint's MAC is what it sends with, whatever was configured. Its ARP and ND go out as they
@@ -138,15 +153,12 @@ static void set_next_hop(struct edge_port *p, struct frame *f, const struct pkt 
 		memcpy(mac, p->next_hop, 6);
 }
 
-static void queue(struct edge *e, unsigned port, struct frame *f)
+void edge_charge(struct edge *e, struct edge_port *p, struct frame *f)
 {
-	struct edge_port *p = &e->port[port];
 	unsigned prio = f->tc;
 
-	frame_queue_push(&p->rx_queue[prio], f);
 	frame_pad(f);
 	p->rx_bytes[prio] += frame_buffer_bytes(f);
-	p->backlog |= (uint8_t)(1u << prio);
 	if (p->rx_bytes[prio] >= e->rx_limit && !(p->full >> prio & 1)) {
 		p->full |= (uint8_t)(1u << prio);
 		p->ctr.edge_rx_held++;
@@ -181,7 +193,9 @@ static void take_one(struct edge *e, unsigned port, struct rte_mbuf *m)
 		return;
 	}
 	set_next_hop(p, f, &pkt);
-	queue(e, port, f);
+	edge_charge(e, p, f);
+	if (p->cc == NULL || !edge_cc_take(e, port, f, &pkt))
+		queue(p, f);
 }
 
 unsigned edge_take_in(struct edge *e, unsigned port)

@@ -78,7 +78,8 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 	}
 	uint32_t bytes = frame_buffer_bytes(f);
 	if (f->flags & FRAME_F_ROCE && f->opcode == ROCE_OP_CNP) {
-		p->ctr.edge_cnp_swallowed++;
+		if (p->cc == NULL || !edge_cc_cnp(e, port, f))
+			p->ctr.edge_cnp_swallowed++;
 		node_consume(n, port, f);
 		return;
 	}
@@ -87,6 +88,8 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 		node_drop(n, port, f, DROP_EDGE_BUFFER_FULL);
 		return;
 	}
+	if (p->cc != NULL && f->flags & FRAME_F_ROCE)
+		edge_cc_arrive(e, port, f);
 	if (f->flags & FRAME_F_SYNTH) {
 		f = complete(e, port, f);
 		if (f == NULL)

@@ -208,6 +208,7 @@ SECTION(sec_run, "hosts.NAME.attach.run[]",
 	NUM(struct run_in, r.after, "after", Q_TIME, "0", 0, YEAR, "real time to wait first"),
 	NUM(struct run_in, r.timeout, "timeout", Q_TIME, "60s", 0, YEAR,
 		"real time after which it is ended and has failed", .word = "never", .word_value = 0));
+static const struct word ecns[] = {{"auto", SC_UNSET}, {"keep", 0}, {"ect0", 1}, {NULL, 0}};
 SECTION(sec_attach, "hosts.NAME.attach", "A real endpoint at the host's place (clock: wall).",
 	ENUM(struct sc_attach, kind, "kind", kinds, NULL, "how it is attached", .required = true),
 	TEXT(struct sc_attach, path, "path", NULL,
@@ -233,6 +234,14 @@ SECTION(sec_attach, "hosts.NAME.attach", "A real endpoint at the host's place (c
 		"most bytes held per priority"),
 	NUM(struct sc_attach, ready_timeout, "ready_timeout", Q_TIME, "120s", SIM_S, YEAR,
 		"real time within which it must be ready"),
+	ENUM(struct sc_attach, nic.cc.algorithm, "cc", edge_cc_words, "none",
+		"congestion control on the endpoint's behalf: limit what its queue pairs send by the CNPs "
+		"that come for them, which end here"),
+	CUSTOM(read_attach_dcqcn, "dcqcn", NULL, "section, see hosts.NAME.nic.dcqcn",
+		"parameters of cc: dcqcn"),
+	SUB(struct sc_attach, nic, "np", sec_np, "CNPs for CE on its behalf, see hosts.NAME.nic.np"),
+	ENUM(struct sc_attach, ect0, "ecn", ecns, "auto",
+		"keep: its packets' ECN as sent; ect0: its RoCE data becomes ECT(0); auto: ect0 with cc"),
 	CUSTOM(read_run, "run", NULL, "[commands]", "guest, netns: commands, see hosts.NAME.attach.run[]"),
 	CUSTOM(read_env, "env", NULL, "{NAME: value}", "guest, netns: environment of the commands"));
 SECTION(sec_replay, "hosts.NAME.replay", "A capture that the host sends.",

@@ -13,6 +13,9 @@ const struct word cc_words[] = {
 #undef X
 	{NULL, 0}};
 
+// What the edge of a real endpoint can do from outside: what needs only CNPs.
+const struct word edge_cc_words[] = {{"none", CC_NONE}, {"dcqcn", CC_DCQCN}, {NULL, 0}};
+
 const struct word dcqcn_preset_words[] = {
 #define X(id, word, help) {word, DCQCN_##id},
 	DCQCN_PRESETS(X)

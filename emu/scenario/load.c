@@ -29,6 +29,7 @@ static bool load_defaults(struct loader *l, const struct top *top)
 {
 	schema_defaults(&sec_defaults, &l->def);
 	schema_defaults(&sec_dcqcn, &l->def.nic);
+	schema_defaults(&sec_dcqcn, &l->def.attach.nic);
 	qos_azure(&l->def.qos);
 	l->def.nic.pfc_rx = 0xff;
 	l->def.link.l.flow_control = SC_FC_PFC;

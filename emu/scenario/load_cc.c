@@ -29,6 +29,18 @@ bool read_dcqcn(struct loader *l, struct ynode *v, void *object)
 	return schema_apply(l, &sec_dcqcn, v, nic) && check_dcqcn(l, v, &nic->cc.dcqcn);
 }
 
+bool read_attach_dcqcn(struct loader *l, struct ynode *v, void *object)
+{
+	return read_dcqcn(l, v, &((struct sc_attach *)object)->nic);
+}
+
+void resolve_attach_cc(struct sc_attach *a)
+{
+	resolve_cc(&a->nic);
+	if (a->ect0 == SC_UNSET)
+		a->ect0 = a->nic.cc.algorithm != CC_NONE;
+}
+
 void resolve_cc(struct sc_nic *nic)
 {
 	if (nic->np_enable == SC_UNSET)

@@ -176,6 +176,7 @@ bool load_nodes(struct loader *l, struct ynode *switches, struct ynode *hosts)
 			if (in->host.h.nic.payload == 0)
 				in->host.h.nic.payload = in->host.h.nic.mtu;
 			resolve_cc(&in->host.h.nic);
+			resolve_attach_cc(&in->host.h.attach);
 			in->host.h.node = i;
 			s->hosts[s->n_hosts++] = in->host.h;
 		}

@@ -217,7 +217,7 @@ extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, s
 	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
 	sec_fault, sec_gilbert, sec_dcqcn, sec_np, sec_queue_stats;
 extern const struct word fec_words[];                      // keys_events.c
-extern const struct word cc_words[], dcqcn_preset_words[]; // keys_cc.c
+extern const struct word cc_words[], edge_cc_words[], dcqcn_preset_words[]; // keys_cc.c
 
 // Top level: scenario fields and the sections' nodes.
 struct top_in {
@@ -246,6 +246,7 @@ const struct ynode *workload_map(const struct loader *l);
 
 // load_cc.c: what `auto` of a NIC's congestion control means.
 void resolve_cc(struct sc_nic *nic);
+void resolve_attach_cc(struct sc_attach *a);
 
 // load_transport.c: whether a flow's transport carries its operation (`at`: the workload), and
 // whether all flows go with the NICs at their ends.
@@ -266,6 +267,7 @@ bool read_replay(struct loader *l, struct ynode *v, void *object);
 bool read_run(struct loader *l, struct ynode *v, void *object);
 bool read_env(struct loader *l, struct ynode *v, void *object);
 bool read_dcqcn(struct loader *l, struct ynode *v, void *object);
+bool read_attach_dcqcn(struct loader *l, struct ynode *v, void *object);
 bool read_nic_pfc(struct loader *l, struct ynode *v, void *object);
 bool read_fault_prio(struct loader *l, struct ynode *v, void *object);
 bool read_fault_qp(struct loader *l, struct ynode *v, void *object);

@@ -177,6 +177,8 @@ struct sc_attach {
 	int roce_dscp;           // rewrite the DSCP of RoCE frames from the endpoint; SC_UNSET
 	bool pfc;                // obey PFC on the endpoint's behalf (hold frames per priority)
 	uint64_t buffer;         // bytes the edge holds per priority while paused
+	struct sc_nic nic;       // of it cc, dcqcn and np: on the endpoint's behalf
+	int ect0;                // its RoCE data becomes ECT(0); SC_UNSET until resolved
 	simtime_t ready_timeout; // real time until a guest must be ready
 	const struct sc_run *run;
 	uint32_t n_run;

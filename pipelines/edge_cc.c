@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// DCQCN for endpoints that know nothing of it, as the NIC model does it for built-in ones (models/
+// cc.h, models/np.h), but from outside: the edge sees packets, not queue pairs. Which packets are
+// of one connection is edge_qp.c's affair.
+//
+//	from the endpoint  --> ECT(0) --> limiter of (addresses, destination QP) --> queue -->
+// switch 	to the endpoint    <-- CE? then a CNP to the sender's queue pair         <-- switch
+// CNP? the limiter of that connection slows down
+//
+// Sender. Each destination QP has a reaction point. While it limits nothing its frames pass, at the
+// cost of a look-up. Once limited, a frame goes when the bytes on the wire of the one before have
+// passed at the current rate; until then it is held, in order, in a queue of its own, so other
+// queue pairs go on. What is held counts against the priority's limit like what is queued: when
+// that is full the real port is not read, and its own flow control does the rest. A frame leaves
+// the limiter for the port's queue only while its priority is not paused, so a pause does not end
+// in a burst.
+//
+// ACKs and NAKs are neither paced nor held behind requests, to which they have no order; behind
+// READ responses they stay, since an answer that overtakes others would pass for a loss of those.
+//
+// A CNP names the endpoint's queue pair. While its connection is not known (edge_cnp_unmatched) it
+// slows down all queue pairs to that address whose own number is not known either, which it must be
+// one of; those of other connections are not touched.
+//
+// Receiver. A packet with CE makes a CNP due at most every min_time_between_cnps. It goes to the
+// sender's queue pair if that is known (edge_cnp_unsent counts when not), with the notification
+// point's DSCP, in that class's queue.
+//
+// Limiters have no timer for their rate: what was due meanwhile is made up for when a frame or a
+// CNP comes. The only timers are those of held frames, one per queue pair.
+//
+// Simplified: datagrams (UD) are not limited, and not sent as ECT.
+
+#include "pipelines/edge_cc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/cc.h"
+#include "models/np.h"
+#include "pcap/build.h"
+#include "pcap/icrc.h"
+#include "pipelines/edge_priv.h"
+#include "pipelines/edge_qp.h"
+
+#define TTL 64
+
+// Beside a queue pair's half: the limiter of what it sends, the notification point of what it gets.
+struct limiter {
+	struct frame_queue held;
+	simtime_t next_at; // for the next frame
+	uint64_t byte_time;
+	uint64_t rate_bps;  // that byte_time is for; 0: not limited
+	uint32_t frac;      // of a picosecond, in units of 2^-BYTE_TIME_SHIFT
+	uint32_t responses; // held READ responses
+	bool armed;
+	bool stalled; // due, but its priority is paused
+	struct np_clock np;
+	struct cc cc;
+};
+
+struct edge_cc {
+	const struct edge_cc_config *cfg;
+	uint32_t n_stalled;
+	struct np np;
+	struct edge_qp_table qps;
+	struct limiter limiters[EDGE_QP_SLOTS];
+};
+
+bool edge_cc_wanted(const struct edge_cc_config *cfg)
+{
+	return cfg->cc.algorithm != CC_NONE || cfg->np.enable || cfg->ect0;
+}
+
+struct edge_cc *edge_cc_create(const struct edge_cc_config *cfg)
+{
+	struct edge_cc *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->cfg = cfg;
+	np_init(&c->np, &cfg->np);
+	edge_qp_init(&c->qps);
+	return c;
+}
+
+void edge_cc_destroy(struct edge_cc *c)
+{
+	free(c);
+}
+
+// ---- limiters --------------------------------------------------------------------------------
+
+// After an event: what the algorithm says now holds for the next frame.
+static void obey(struct edge_counters *ctr, struct limiter *l)
+{
+	uint64_t rate = cc_unlimited(&l->cc) ? 0 : l->cc.rate_bps;
+
+	if (rate == l->rate_bps)
+		return;
+	ctr->edge_cc_limited += rate != 0;
+	ctr->edge_cc_limited -= l->rate_bps != 0;
+	ctr->edge_cc_rate += rate - l->rate_bps;
+	if (rate != 0 && (ctr->edge_cc_rate_min == 0 || rate < ctr->edge_cc_rate_min))
+		ctr->edge_cc_rate_min = rate;
+	l->rate_bps = rate;
+	l->byte_time = rate == 0 ? 0 : byte_time_fp(rate);
+}
+
+// The half that a packet belongs to, with a limiter of its own; NULL (counted) without room.
+static struct edge_qp *half_of(
+	struct edge *e, unsigned port, const struct pkt *p, enum edge_qp_side side)
+{
+	struct edge_cc *c = e->port[port].cc;
+	struct edge_qp_pair pair = edge_qp_pair_of(p, side);
+	struct edge_qp *qp = edge_qp_get(&c->qps, side, &pair, p->dest_qp, e->node.now);
+
+	if (qp == NULL) {
+		e->port[port].ctr.edge_cc_untracked++;
+		return NULL;
+	}
+	if (qp->fresh) {
+		struct limiter *l = &c->limiters[qp->slot];
+		uint64_t line = e->node.ports[port].out->rate_bps;
+
+		qp->fresh = false;
+		e->port[port].ctr.edge_cc_limited -= l->rate_bps != 0;
+		e->port[port].ctr.edge_cc_rate -= l->rate_bps;
+		memset(l, 0, sizeof(*l));
+		cc_init(&l->cc, &c->cfg->cc, line, e->node.now);
+	}
+	return qp;
+}
+
+static bool paused(const struct edge_port *p, const struct frame *f)
+{
+	return p->pfc_rx.paused >> f->tc & 1;
+}
+
+// The limiter is up to date; true if `f` may go now, which then counts as sent.
+static bool may_go(struct edge *e, unsigned port, struct limiter *l, const struct frame *f)
+{
+	struct edge_port *p = &e->port[port];
+	simtime_t now = e->node.now;
+
+	cc_timer(&l->cc, now);
+	obey(&p->ctr, l);
+	if (l->rate_bps == 0)
+		return true;
+	if (l->next_at > now || paused(p, f))
+		return false;
+	uint32_t wire = frame_wire_bytes(f);
+	uint64_t t = l->byte_time * wire + l->frac;
+
+	l->frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
+	l->next_at = simtime_max(l->next_at, now) + (simtime_t)(t >> BYTE_TIME_SHIFT);
+	cc_sent(&l->cc, now, wire);
+	obey(&p->ctr, l);
+	return true;
+}
+
+static void arm(struct edge *e, unsigned port, struct edge_cc *c, struct edge_qp *qp)
+{
+	struct limiter *l = &c->limiters[qp->slot];
+	bool stop = paused(&e->port[port], l->held.head);
+
+	if (stop && !l->stalled) {
+		l->stalled = true;
+		c->n_stalled++;
+	} else if (!stop && !l->armed) {
+		l->armed = true;
+		node_timer(&e->node, simtime_max(l->next_at, e->node.now), TIMER_CC,
+			port << ARG_PORT_SHIFT | qp->slot);
+	}
+}
+
+static void hold(
+	struct edge *e, unsigned port, struct edge_qp *qp, struct frame *f, enum edge_qp_kind kind)
+{
+	struct edge_cc *c = e->port[port].cc;
+	struct limiter *l = &c->limiters[qp->slot];
+
+	frame_queue_push(&l->held, f);
+	l->responses += kind == EDGE_QP_RESPONSE;
+	qp->busy = true;
+	e->port[port].ctr.edge_cc_held++;
+	if (!l->stalled)
+		arm(e, port, c, qp);
+}
+
+// True if the frame is held.
+static bool limit(struct edge *e, unsigned port, struct edge_qp *qp, struct frame *f)
+{
+	struct limiter *l = &e->port[port].cc->limiters[qp->slot];
+	enum edge_qp_kind kind = edge_qp_kind_of(f->opcode);
+
+	if (likely(l->rate_bps == 0 && frame_queue_empty(&l->held)))
+		return false;
+	if (kind == EDGE_QP_ACK && l->responses == 0)
+		return false;
+	if (frame_queue_empty(&l->held) && may_go(e, port, l, f))
+		return false;
+	hold(e, port, qp, f, kind);
+	return true;
+}
+
+// Sends what is due of a queue pair and sees that it is called again for the rest.
+static void release(struct edge *e, unsigned port, struct edge_qp *qp)
+{
+	struct edge_cc *c = e->port[port].cc;
+	struct limiter *l = &c->limiters[qp->slot];
+	struct frame *f;
+
+	while ((f = l->held.head) != NULL) {
+		enum edge_qp_kind kind = edge_qp_kind_of(f->opcode);
+
+		if (kind != EDGE_QP_ACK && !may_go(e, port, l, f)) {
+			arm(e, port, c, qp);
+			return;
+		}
+		l->responses -= kind == EDGE_QP_RESPONSE;
+		edge_queue(e, port, frame_queue_pop(&l->held));
+	}
+	qp->busy = false;
+}
+
+void edge_cc_timer(struct edge *e, unsigned port, uint32_t slot)
+{
+	struct edge_cc *c = e->port[port].cc;
+
+	c->limiters[slot].armed = false;
+	release(e, port, &c->qps.qps[slot]);
+}
+
+void edge_cc_resume(struct edge *e, unsigned port)
+{
+	struct edge_cc *c = e->port[port].cc;
+
+	for (uint32_t i = 0; i < c->qps.n_live && c->n_stalled != 0; i++) {
+		struct limiter *l = &c->limiters[c->qps.live[i]];
+
+		if (!l->stalled || paused(&e->port[port], l->held.head))
+			continue;
+		l->stalled = false;
+		c->n_stalled--;
+		release(e, port, &c->qps.qps[c->qps.live[i]]);
+	}
+}
+
+// ---- from the endpoint -----------------------------------------------------------------------
+
+bool edge_cc_take(struct edge *e, unsigned port, struct frame *f, const struct pkt *p)
+{
+	struct edge_port *ep = &e->port[port];
+	struct edge_cc *c = ep->cc;
+
+	if (p->bth_off == 0 || f->kind != FRAME_IP || edge_qp_kind_of(p->opcode) == EDGE_QP_NONE)
+		return false;
+	if (c->cfg->ect0 && p->ecn == ECN_NOT_ECT && roce_opcodes[p->opcode].payload) {
+		uint8_t *ip = frame_data(f) + f->l3_off;
+		ip_set_tos(ip, ip_tos(ip) | ECN_ECT0);
+		ep->ctr.edge_ect_set++;
+	}
+	if (c->cfg->cc.algorithm == CC_NONE && !c->cfg->np.enable)
+		return false;
+	struct edge_qp *qp = half_of(e, port, p, EDGE_QP_OUT);
+	if (qp == NULL)
+		return false;
+	ep->ctr.edge_qps_paired += edge_qp_note(&c->qps, qp, p, e->node.now);
+	return limit(e, port, qp, f);
+}
+
+// ---- to the endpoint -------------------------------------------------------------------------
+
+static bool slow_down(struct edge *e, unsigned port, struct edge_qp *qp)
+{
+	struct limiter *l = &e->port[port].cc->limiters[qp->slot];
+
+	cc_timer(&l->cc, e->node.now);
+	cc_cnp(&l->cc, e->node.now);
+	obey(&e->port[port].ctr, l);
+	return true;
+}
+
+// All that it may be meant for.
+static bool slow_down_unpaired(struct edge *e, unsigned port, const struct edge_qp_pair *pair)
+{
+	struct edge_qp_table *t = &e->port[port].cc->qps;
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->n_live; i++) {
+		struct edge_qp *qp = &t->qps[t->live[i]];
+
+		if (qp->side == EDGE_QP_OUT && qp->other == EDGE_QP_UNKNOWN &&
+			memcmp(&qp->pair, pair, sizeof(*pair)) == 0)
+			any |= slow_down(e, port, qp);
+	}
+	return any;
+}
+
+bool edge_cc_cnp(struct edge *e, unsigned port, const struct frame *f)
+{
+	struct edge_port *ep = &e->port[port];
+	struct edge_cc *c = ep->cc;
+	struct edge_qp *in, *out = NULL;
+	struct pkt p;
+
+	if (c->cfg->cc.algorithm == CC_NONE ||
+		pkt_parse_head(frame_data(f), f->head_len, f->len, &p) != PKT_OK || p.bth_off == 0)
+		return false;
+	struct edge_qp_pair pair = edge_qp_pair_of(&p, EDGE_QP_IN);
+	in = edge_qp_find(&c->qps, EDGE_QP_IN, &pair, p.dest_qp);
+	if (in != NULL && in->other != EDGE_QP_UNKNOWN)
+		out = edge_qp_find(&c->qps, EDGE_QP_OUT, &pair, in->other);
+	if (out == NULL)
+		ep->ctr.edge_cnp_unmatched++;
+	bool handled = out != NULL ? slow_down(e, port, out) : slow_down_unpaired(e, port, &pair);
+	ep->ctr.edge_cnp_handled += handled;
+	return handled;
+}
+
+// The CNP that answers packet `p`, for queue pair `qpn`; its length.
+static uint16_t build_cnp(const struct edge *e, const struct edge_port *ep, const struct pkt *p,
+	uint32_t qpn, uint8_t *out)
+{
+	const struct np_params *np = &e->cc.np;
+	const uint8_t *my = p->data + p->dst_off, *peer = p->data + p->src_off;
+	uint16_t l4 = UDP_HEADER_BYTES + BTH_BYTES + CNP_RESERVED_BYTES + ICRC_BYTES;
+	uint16_t type = p->ip_version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6;
+	uint8_t tos = (uint8_t)(np->cnp_dscp << 2 | ECN_NOT_ECT);
+	uint8_t *l3 = eth_put(out, ep->next_hop_known ? ep->next_hop : p->data + 6, ep->mac,
+		p->n_tags != 0 ? ETHERTYPE_VLAN : type);
+
+	if (p->n_tags != 0)
+		l3 = vlan_put(l3,
+			(uint16_t)((p->vlan_tci & 0x0fff) | (unsigned)np->cnp_802p_prio << 13),
+			type);
+	uint8_t *udp = p->ip_version == 4 ? ipv4_put(l3, tos, IPV4_HEADER_BYTES + l4, 0, TTL,
+						    IP_PROTO_UDP, get_be32(my), get_be32(peer))
+					  : ipv6_put(l3, tos, 0, l4, IP_PROTO_UDP, TTL, my, peer);
+	uint8_t *bth = udp_put(udp, p->sport, ROCE_UDP_PORT, l4);
+	uint8_t *rest = bth_put(bth, ROCE_OP_CNP, BTH_MIG, 0, qpn, false, 0);
+
+	bth[4] |= BTH_BECN;
+	memset(rest, 0, CNP_RESERVED_BYTES);
+	rest += CNP_RESERVED_BYTES;
+	icrc_put(rest, icrc_compute(out, (unsigned)(l3 - out), (unsigned)(bth - out),
+			       (unsigned)(rest - out)));
+	return (uint16_t)(rest + ICRC_BYTES - out);
+}
+
+static void send_cnp(struct edge *e, unsigned port, const struct pkt *ce, uint32_t qpn)
+{
+	struct edge_port *ep = &e->port[port];
+	struct frame *f = node_new_frame(&e->node, port);
+	struct pkt p;
+
+	if (f == NULL)
+		return;
+	f->len = f->head_len = build_cnp(e, ep, ce, qpn, frame_data(f));
+	if (pkt_parse(frame_data(f), f->len, &p) != PKT_OK) {
+		node_drop(&e->node, port, f, DROP_MALFORMED_BTH);
+		return;
+	}
+	f->kind = FRAME_IP;
+	f->flags |= FRAME_F_PARSED | FRAME_F_ROCE;
+	if (p.ip_version == 6)
+		f->flags |= FRAME_F_IPV6;
+	if (p.n_tags != 0)
+		f->flags |= FRAME_F_TAGGED;
+	f->l3_off = (uint8_t)p.l3_off;
+	f->l4_off = (uint8_t)p.l4_off;
+	f->opcode = p.opcode;
+	f->flow_hash = pkt_flow_hash(&p);
+	f->dst = edge_destination(e, ep, &p);
+	f->tc = p.n_tags != 0 && e->trust_pcp ? e->pcp_to_tc[pkt_pcp(&p)]
+					      : e->dscp_to_tc[e->cc.np.cnp_dscp];
+	ep->ctr.edge_cnp_sent++;
+	edge_charge(e, ep, f);
+	edge_queue(e, port, f);
+}
+
+static void congestion_seen(struct edge *e, unsigned port, struct edge_qp *qp, const struct pkt *p)
+{
+	struct edge_cc *c = e->port[port].cc;
+	struct edge_counters *ctr = &e->port[port].ctr;
+	uint8_t tc = e->dscp_to_tc[c->cfg->np.cnp_dscp];
+
+	ctr->edge_ce_seen++;
+	if (!c->cfg->np.enable)
+		return;
+	if (qp->other == EDGE_QP_UNKNOWN || e->port[port].full >> tc & 1)
+		ctr->edge_cnp_unsent++;
+	else if (np_ce(&c->np, &c->limiters[qp->slot].np, qp->pair.peer, e->node.now))
+		send_cnp(e, port, p, qp->other);
+}
+
+void edge_cc_arrive(struct edge *e, unsigned port, const struct frame *f)
+{
+	struct edge_cc *c = e->port[port].cc;
+	struct pkt p;
+
+	if (edge_qp_kind_of(f->opcode) == EDGE_QP_NONE || f->kind != FRAME_IP ||
+		pkt_parse_head(frame_data(f), f->head_len, f->len, &p) != PKT_OK || p.bth_off == 0)
+		return;
+	if (c->cfg->cc.algorithm == CC_NONE && !c->cfg->np.enable) {
+		e->port[port].ctr.edge_ce_seen += p.ecn == ECN_CE;
+		return;
+	}
+	struct edge_qp *qp = half_of(e, port, &p, EDGE_QP_IN);
+	if (qp == NULL)
+		return;
+	e->port[port].ctr.edge_qps_paired += edge_qp_note(&c->qps, qp, &p, e->node.now);
+	if (p.ecn == ECN_CE)
+		congestion_seen(e, port, qp, &p);
+}
+
+// ---- what is held ----------------------------------------------------------------------------
+
+uint64_t edge_cc_held(const struct edge_cc *c, uint64_t bytes[PRIO_COUNT])
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < c->qps.n_live; i++) {
+		const struct frame *f = c->limiters[c->qps.live[i]].held.head;
+
+		for (; f != NULL; f = f->next) {
+			n++;
+			bytes[f->tc] += frame_buffer_bytes(f);
+		}
+	}
+	return n;
+}
+
+void edge_cc_drain(struct edge_cc *c)
+{
+	struct frame *f;
+
+	for (uint32_t i = 0; i < c->qps.n_live; i++) {
+		struct limiter *l = &c->limiters[c->qps.live[i]];
+
+		while ((f = frame_queue_pop(&l->held)) != NULL)
+			frame_free(f);
+		l->responses = 0;
+		l->stalled = false;
+		c->qps.qps[c->qps.live[i]].busy = false;
+	}
+	c->n_stalled = 0;
+}

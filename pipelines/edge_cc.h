@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+// Congestion control on behalf of a real endpoint, for the edge's own files. See edge_cc.c.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "emu/core/simtime.h"
+
+struct edge;
+struct edge_cc;
+struct edge_cc_config;
+struct frame;
+struct pkt;
+
+// Whether it asks for anything at all.
+bool edge_cc_wanted(const struct edge_cc_config *cfg);
+// NULL without memory. `cfg` must outlive it.
+struct edge_cc *edge_cc_create(const struct edge_cc_config *cfg);
+void edge_cc_destroy(struct edge_cc *c);
+
+// All below: of a port that has one.
+
+// A frame that the endpoint sent, described and charged to its priority: true if it is held until
+// its turn, else it goes on as usual.
+bool edge_cc_take(struct edge *e, unsigned port, struct frame *f, const struct pkt *p);
+// A RoCE frame for the endpoint, which stays the caller's.
+void edge_cc_arrive(struct edge *e, unsigned port, const struct frame *f);
+// A CNP for the endpoint, which stays the caller's. True if a queue pair slows down.
+bool edge_cc_cnp(struct edge *e, unsigned port, const struct frame *f);
+// The next held frame of a queue pair is due.
+void edge_cc_timer(struct edge *e, unsigned port, uint32_t slot);
+// Some priority may send again.
+void edge_cc_resume(struct edge *e, unsigned port);
+
+// Frames it holds; their bytes are added by priority.
+uint64_t edge_cc_held(const struct edge_cc *c, uint64_t bytes[8]);
+void edge_cc_drain(struct edge_cc *c);

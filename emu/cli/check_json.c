@@ -315,11 +315,32 @@ static json_t *fault_json(const struct scenario *s, const struct sc_fault *f)
 	return o;
 }
 
+static json_t *app_json(const struct scenario *s, const struct sc_app *a)
+{
+	json_t *o = json_object();
+
+	set_text(o, "name", a->name);
+	set_text(o, "type", app_name((enum app_kind)a->kind));
+	set_text(o, "host", s->nodes[a->node].name);
+	set_text(o, "interface", s->nodes[a->node].ports[a->iface].name);
+	if (a->peer != SC_NONE)
+		set_text(o, "peer", s->nodes[s->endpoints[a->peer].node].name);
+	set_int(o, "port", a->port);
+	set_int(o, "size", a->size);
+	set_int(o, "count", a->count);
+	set_int(o, "connections", a->connections);
+	set_int(o, "start_ps", (uint64_t)a->start);
+	set_int(o, "dscp", a->dscp);
+	set_int(o, "mtu", a->mtu);
+	return o;
+}
+
 int check_print_json(const struct scenario *s, const struct routes *r, FILE *out)
 {
 	json_t *o = json_object();
 	json_t *qos = json_array(), *switches = json_array(), *hosts = json_array();
 	json_t *flows = json_array(), *faults = json_array(), *expects = json_array();
+	json_t *apps = json_array();
 
 	set_int(o, "version", CHECK_JSON_VERSION);
 	set_text(o, "scenario", s->path);
@@ -344,6 +365,9 @@ int check_print_json(const struct scenario *s, const struct routes *r, FILE *out
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		json_array_append_new(faults, fault_json(s, &s->faults[i]));
 	json_object_set_new(o, "flows", flows);
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		json_array_append_new(apps, app_json(s, &s->apps[i]));
+	json_object_set_new(o, "apps", apps);
 	json_object_set_new(o, "faults", faults);
 	json_object_set_new(o, "expect", expects);
 

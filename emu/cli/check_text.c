@@ -301,6 +301,19 @@ static void print_flow(const struct scenario *s, const struct sc_flow *f, FILE *
 	fputc('\n', out);
 }
 
+static void print_app(const struct scenario *s, const struct sc_app *a, FILE *out)
+{
+	const struct sc_node *n = &s->nodes[a->node];
+
+	fprintf(out, "app %s  %s on %s:%s  port %u  size %u  count %u  mtu %u  dscp %u%s", a->name,
+		app_name((enum app_kind)a->kind), n->name, n->ports[a->iface].name, a->port,
+		a->size, a->count, a->mtu, a->dscp, a->ipv6 ? "  ipv6" : "");
+	if (a->peer != SC_NONE)
+		fprintf(out, "  to %s  at %s", s->nodes[s->endpoints[a->peer].node].name,
+			duration(a->start));
+	fputc('\n', out);
+}
+
 static void print_captures(const struct scenario *s, FILE *out)
 {
 	for (uint32_t i = 0; i < s->n_captures; i++)
@@ -329,6 +342,8 @@ void check_print_text(const struct scenario *s, const struct routes *r, FILE *ou
 	if (s->n_flows > FLOWS_SHOWN)
 		fprintf(out, "... and %u more flows (--json shows all)\n",
 			s->n_flows - FLOWS_SHOWN);
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		print_app(s, &s->apps[i], out);
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		check_print_fault(s, &s->faults[i], out);
 	fprintf(out, "%u events\n", s->n_events);

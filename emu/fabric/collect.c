@@ -32,6 +32,7 @@ struct results_store {
 	struct run_guest *guests;
 	struct run_queue *queues;
 	struct run_fault *faults;
+	struct run_app *apps;
 	struct run_capture *captures;
 	struct run_invariant invariants[INV_COUNT];
 	char why[INV_COUNT][WHY_MAX];
@@ -454,7 +455,7 @@ int fabric_collect(struct fabric *f, struct run_results *r)
 	if (collect_nodes(f, st, r) < 0 || collect_flows(f, st, r) < 0 ||
 		collect_events(f, st, r) < 0 || collect_captures(f, &st->captures, r) < 0 ||
 		collect_queues(f, &st->queues, r) < 0 || collect_guests(f, &st->guests, r) < 0 ||
-		collect_faults(f, &st->faults, r) < 0)
+		collect_faults(f, &st->faults, r) < 0 || collect_apps(f, &st->apps, r) < 0)
 		return -ENOMEM;
 	attach_close_all(f);
 	count_frames(f, r);
@@ -480,6 +481,7 @@ void results_free(struct fabric *f)
 	free(st->queues);
 	free(f->queue_stats);
 	free(st->faults);
+	free(st->apps);
 	free(st->captures);
 	free(st);
 }

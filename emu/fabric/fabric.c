@@ -90,6 +90,7 @@ static int build(struct fabric *f)
 		lanes_create,
 		compute_routes,
 		flows_create,
+		apps_create,
 		faults_create,
 		prepare_engine,
 		timeline_create,
@@ -170,6 +171,7 @@ void fabric_destroy(struct fabric *f)
 	free(f->link_down);
 	free(f->link_held);
 	free(f->fault_names);
+	free(f->app_index);
 	free(f);
 	eal_stop();
 }

@@ -38,6 +38,7 @@ struct fabric {
 	bool *link_down;          // [s->n_links]
 	uint8_t *link_held;       // [s->n_links] why: enum link_held of timeline.c
 	const char **fault_names; // [s->n_faults]
+	unsigned *app_index;      // [s->n_apps] in its NIC
 	struct frame_pool pool;
 	unsigned pool_heads_size;
 	unsigned pool_full_size;

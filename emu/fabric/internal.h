@@ -36,6 +36,10 @@ simtime_t faults_slack(const struct scenario *s, const struct sc_end *lane);
 uint64_t faults_held(const struct scenario *s);
 bool faults_need_bytes(const struct scenario *s);
 
+// apps.c: applications of built-in NICs.
+int apps_create(struct fabric *f);
+int collect_apps(struct fabric *f, struct run_app **store, struct run_results *r);
+
 // timeline.c: the scenario's events as engine tasks.
 int timeline_create(struct fabric *f);
 

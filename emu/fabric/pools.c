@@ -37,7 +37,7 @@ static bool has_outside_traffic(const struct scenario *s)
 	for (uint32_t i = 0; i < s->n_hosts; i++)
 		if (s->hosts[i].kind != SC_HOST_NIC)
 			return true;
-	return faults_need_bytes(s);
+	return s->n_apps > 0 || faults_need_bytes(s);
 }
 
 void pools_size(struct fabric *f)

@@ -182,6 +182,7 @@ void console_print(const struct run_results *r, FILE *out, bool quiet, bool colo
 	if (!quiet) {
 		console_print_deadlocks(&c);
 		console_print_flows(&c);
+		console_print_apps(&c);
 		console_print_faults(&c);
 		print_drops(&c);
 		console_print_pauses(&c);

@@ -20,6 +20,7 @@ enum console_colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_RED, COLOUR_GREEN, COLOUR
 const char *console_colour(const struct console *c, enum console_colour which);
 
 void console_print_deadlocks(const struct console *c);
+void console_print_apps(const struct console *c);
 void console_print_faults(const struct console *c);
 void console_print_flows(const struct console *c);
 void console_print_pauses(const struct console *c); // who was paused and marked most

@@ -19,6 +19,32 @@ static void heading(const struct console *c, const char *text)
 		console_colour(c, COLOUR_NONE));
 }
 
+// ---- applications -------------------------------------------------------------------------------
+
+void console_print_apps(const struct console *c)
+{
+	const struct run_results *r = c->r;
+	char bytes[FORMAT_MAX];
+
+	if (r->n_apps == 0)
+		return;
+	heading(c, "Applications");
+	fprintf(c->out, "  %-16s %-12s %-15s %-11s %5s %10s %10s %6s %8s %7s\n", "name", "host",
+		"type", "status", "conns", "messages", "bytes", "wrong", "retrans.", "t.outs");
+	for (unsigned i = 0; i < r->n_apps && i < FLOWS_SHOWN; i++) {
+		const struct run_app *a = &r->apps[i];
+		fprintf(c->out, "  %-16s %-12s %-15s %-11s %5lu %10lu %10s %6lu %8lu %7lu\n",
+			a->name, a->host, a->type, a->status, (unsigned long)a->connections,
+			(unsigned long)a->messages, format_bytes((double)a->bytes, bytes),
+			(unsigned long)a->mismatches, (unsigned long)a->retransmitted,
+			(unsigned long)a->timeouts);
+		if (a->failed)
+			fprintf(c->out, "    %s\n", a->detail);
+	}
+	if (r->n_apps > FLOWS_SHOWN)
+		fprintf(c->out, "  and %u more, see summary.json\n", r->n_apps - FLOWS_SHOWN);
+}
+
 // ---- faults -------------------------------------------------------------------------------------
 
 void console_print_faults(const struct console *c)

@@ -203,6 +203,37 @@ static void judge_faults(struct judge *j, const struct run_results *r, enum expe
 	}
 }
 
+static double app_value(const struct run_app *a, enum expect_path path)
+{
+	switch (path) {
+	case EXPECT_PATH_APP_DONE:
+		return a->done;
+	case EXPECT_PATH_APP_FAILED:
+		return a->failed;
+	case EXPECT_PATH_APP_MESSAGES:
+		return (double)a->messages;
+	case EXPECT_PATH_APP_BYTES:
+		return (double)a->bytes;
+	case EXPECT_PATH_APP_MISMATCHES:
+		return (double)a->mismatches;
+	default:
+		return (double)a->retransmitted;
+	}
+}
+
+static void judge_apps(struct judge *j, const struct run_results *r, enum expect_path path)
+{
+	char what[128];
+
+	for (unsigned i = 0; i < r->n_apps; i++) {
+		const struct run_app *a = &r->apps[i];
+		if (!expect_matches(j->e->part[1], a->name))
+			continue;
+		snprintf(what, sizeof(what), "app.%s.%s", a->name, j->e->part[2]);
+		offer(j, what, app_value(a, path));
+	}
+}
+
 static void judge_all_flows(struct judge *j, const struct run_results *r, enum expect_path path)
 {
 	unsigned failed = 0, incomplete = 0;
@@ -259,6 +290,14 @@ static void judge_values(struct judge *j, const struct run_results *r)
 		break;
 	case EXPECT_PATH_COUNTER:
 		judge_counters(j, r);
+		break;
+	case EXPECT_PATH_APP_DONE:
+	case EXPECT_PATH_APP_FAILED:
+	case EXPECT_PATH_APP_MESSAGES:
+	case EXPECT_PATH_APP_BYTES:
+	case EXPECT_PATH_APP_MISMATCHES:
+	case EXPECT_PATH_APP_RETRANSMISSIONS:
+		judge_apps(j, r, path);
 		break;
 	case EXPECT_PATH_FAULT_APPLIED:
 	case EXPECT_PATH_FAULT_MATCHED:

@@ -157,6 +157,15 @@ static int check_fault(const struct scenario *s, const struct sc_expect *e, FILE
 		e->part[1], s->n_faults, s->n_faults > 0 ? s->faults[0].name : "(none)");
 }
 
+static int check_app(const struct scenario *s, const struct sc_expect *e, FILE *err)
+{
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		if (expect_matches(e->part[1], s->apps[i].name))
+			return 0;
+	return complain(s, e, err, "no application is called '%s'; the scenario has %u, e.g. '%s'",
+		e->part[1], s->n_apps, s->n_apps > 0 ? s->apps[0].name : "(none)");
+}
+
 static int check_one(const struct scenario *s, const struct sc_expect *e, FILE *err)
 {
 	switch (expect_path_of(e)) {
@@ -183,6 +192,13 @@ static int check_one(const struct scenario *s, const struct sc_expect *e, FILE *
 	case EXPECT_PATH_FLOW_PAUSES:
 	case EXPECT_PATH_FLOW_PAUSED:
 		return check_flow(s, e, err);
+	case EXPECT_PATH_APP_DONE:
+	case EXPECT_PATH_APP_FAILED:
+	case EXPECT_PATH_APP_MESSAGES:
+	case EXPECT_PATH_APP_BYTES:
+	case EXPECT_PATH_APP_MISMATCHES:
+	case EXPECT_PATH_APP_RETRANSMISSIONS:
+		return check_app(s, e, err);
 	case EXPECT_PATH_COUNTER:
 		return check_counter(s, e, err);
 	case EXPECT_PATH_FAULT_APPLIED:

@@ -150,6 +150,27 @@ struct run_fault {
 	uint64_t unknown; // frames of queue pairs beyond those it can tell apart
 };
 
+// An application of a built-in NIC.
+struct run_app {
+	const char *name;
+	const char *host;
+	const char *type;   // "rping-server"
+	const char *status; // "DONE", "MISMATCH", ...
+	const char *detail; // what that means, or the reason
+	bool server;
+	bool done;              // of a server: a connection ended well
+	bool failed;            // neither done nor still at it
+	uint64_t connections;   // established
+	uint64_t messages;      // SENDs and datagrams received, READs and WRITEs completed
+	uint64_t bytes;         // in them
+	uint64_t mismatches;    // messages whose data was wrong
+	simtime_t started;      // SIMTIME_NEVER: it did not
+	simtime_t ended;        // clients; SIMTIME_NEVER: it did not
+	unsigned ack_timeout;   // exponent of its last connection, 0: none
+	uint64_t retransmitted; // request packets of its queue pairs
+	uint64_t timeouts, naks;
+};
+
 struct run_invariant {
 	const char *name; // "frames_conserved", "buffer_accounting", "mempools_full", ...
 	bool ok;
@@ -218,6 +239,8 @@ struct run_results {
 	const struct event *events_log;  // merged, in time order
 	uint64_t n_events_log;
 	uint64_t events_log_lost;
+	const struct run_app *apps;
+	unsigned n_apps;
 	const struct run_fault *faults;
 	unsigned n_faults;
 	const struct run_guest *guests;

@@ -115,6 +115,38 @@ static json_t *faults_json(const struct run_results *r)
 	return a;
 }
 
+static json_t *app_time(simtime_t t)
+{
+	return t == SIMTIME_NEVER ? json_null() : json_integer((json_int_t)t);
+}
+
+static json_t *app_json(const struct run_app *a)
+{
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", a->name, "host", a->host, "type",
+		a->type, "status", a->status, "detail", a->detail);
+
+	json_object_set_new(o, "connections", json_integer((json_int_t)a->connections));
+	json_object_set_new(o, "messages", json_integer((json_int_t)a->messages));
+	json_object_set_new(o, "bytes", json_integer((json_int_t)a->bytes));
+	json_object_set_new(o, "mismatches", json_integer((json_int_t)a->mismatches));
+	json_object_set_new(o, "start_ps", app_time(a->started));
+	json_object_set_new(o, "end_ps", app_time(a->ended));
+	json_object_set_new(o, "ack_timeout", json_integer(a->ack_timeout));
+	json_object_set_new(o, "retransmitted", json_integer((json_int_t)a->retransmitted));
+	json_object_set_new(o, "timeouts", json_integer((json_int_t)a->timeouts));
+	json_object_set_new(o, "naks", json_integer((json_int_t)a->naks));
+	return o;
+}
+
+static json_t *apps_json(const struct run_results *r)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < r->n_apps; i++)
+		json_array_append_new(list, app_json(&r->apps[i]));
+	return list;
+}
+
 static json_t *captures_json(const struct run_results *r)
 {
 	json_t *a = json_array();
@@ -181,6 +213,7 @@ static json_t *summary_json(const struct run_results *r)
 	bad |= json_object_set_new(o, "expectations", expectations_json(r));
 	bad |= json_object_set_new(o, "invariants", invariants_json(r));
 	bad |= json_object_set_new(o, "lag", lag_json(r));
+	bad |= json_object_set_new(o, "apps", apps_json(r));
 	bad |= json_object_set_new(o, "faults", faults_json(r));
 	bad |= json_object_set_new(o, "guests", guests_json(r));
 	bad |= json_object_set_new(o, "captures", captures_json(r));

@@ -262,6 +262,8 @@ SECTION(sec_host, "hosts.NAME",
 		"address[/len] or a list, one per port", "IPv6 addresses"),
 	NODE(struct host_in, mac, "mac", "02:fa:...", "MAC or a list, one per port", "MAC addresses"),
 	SUB(struct host_in, h.nic, "nic", sec_nic, "settings of its NIC"),
+	NODE(struct host_in, apps, "apps", NULL, "{APP: section}",
+		"RDMA programs in its NIC, see hosts.NAME.apps.APP"),
 	CUSTOM(read_attach, "attach", NULL, "section", "a real endpoint, see hosts.NAME.attach"),
 	CUSTOM(read_replay, "replay", NULL, "section", "a capture, see hosts.NAME.replay"));
 
@@ -456,7 +458,7 @@ void scenario_help(FILE *out)
 	static const struct section *const all[] = {&sec_top, &sec_deadlock, &sec_queue_stats, &sec_pools, &sec_defaults,
 		&sec_link_props, &sec_topology, &sec_star, &sec_ring, &sec_leaf_spine, &sec_fat_tree,
 		&sec_switch, &sec_qos, &sec_pg, &sec_queue, &sec_wred, &sec_host, &sec_nic, &sec_dcqcn, &sec_np,
-		&sec_attach, &sec_run, &sec_replay, &sec_link, &sec_route, &sec_workload, &sec_event,
+		&sec_app, &sec_attach, &sec_run, &sec_replay, &sec_link, &sec_route, &sec_workload, &sec_event,
 		&sec_storm, &sec_corrupt, &sec_lanes, &sec_rate, &sec_ber, &sec_flap, &sec_reboot,
 		&sec_slow, &sec_fault, &sec_gilbert, &sec_capture};
 

@@ -48,6 +48,7 @@ static bool load_sections(struct loader *l, const struct top *top)
 		return false;
 	ok = load_routing(l, top->routing);
 	ok = load_workloads(l, top->workloads) && ok;
+	ok = load_apps(l) && ok;
 	if (!ok)
 		return false;
 	ok = load_faults(l, top->faults);

@@ -51,6 +51,7 @@ struct switch_in {
 struct host_in {
 	struct sc_host h;
 	struct ynode *ip, *ip6, *mac; // one value or a list, one per port
+	struct ynode *apps;
 };
 
 // A node while it is being built; its index here is not the final one.
@@ -147,6 +148,14 @@ struct fault_in {
 	uint64_t probability;
 };
 
+struct app_in {
+	struct sc_app a;
+	int kind, dscp, mtu;
+	uint32_t port, size, count;
+	struct ynode *peer;
+	const char *interface;
+};
+
 struct corrupt_in {
 	struct ynode *link;
 	uint64_t probability;
@@ -201,6 +210,7 @@ struct loader {
 	uint32_t n_works;
 	const char **work_list; // their names
 	struct names fault_names;
+	struct names app_names;
 };
 
 // Top-level sections as nodes.
@@ -215,7 +225,7 @@ extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, s
 	sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology, sec_star,
 	sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event, sec_storm,
 	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
-	sec_fault, sec_gilbert, sec_dcqcn, sec_np, sec_queue_stats;
+	sec_fault, sec_gilbert, sec_dcqcn, sec_np, sec_queue_stats, sec_app;
 extern const struct word fec_words[];                      // keys_events.c
 extern const struct word cc_words[], edge_cc_words[], dcqcn_preset_words[]; // keys_cc.c
 
@@ -235,6 +245,7 @@ bool load_links(struct loader *l, struct ynode *links);                         
 bool load_addresses(struct loader *l);                                          // load_addresses.c
 bool load_routing(struct loader *l, struct ynode *routing);                     // load_routing.c
 bool load_workloads(struct loader *l, struct ynode *workloads);                 // load_workloads.c
+bool load_apps(struct loader *l);                                               // load_apps.c
 bool load_events(struct loader *l, struct ynode *events);                       // load_events.c
 bool load_faults(struct loader *l, struct ynode *faults);                       // load_faults.c
 bool load_captures(struct loader *l, struct ynode *captures);                   // load_captures.c

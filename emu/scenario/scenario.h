@@ -23,6 +23,7 @@
 #include "models/load_balance.h"
 #include "models/np.h"
 #include "models/verbs.h"
+#include "pipelines/app.h"
 
 #define SC_PRIOS     8
 #define SC_DSCPS     64
@@ -263,6 +264,25 @@ struct sc_route {
 	struct sc_pos pos;
 };
 
+// An application of a built-in NIC (pipelines/app.h).
+struct sc_app {
+	const char *name;
+	uint32_t node;        // its host
+	uint16_t iface;       // port of the host
+	uint8_t kind;         // enum app_kind
+	uint32_t peer;        // clients: endpoint of the server; SC_NONE: a server
+	uint16_t port;        // of rdma_cm
+	uint32_t size, count; // as in struct app_config
+	uint32_t connections;
+	simtime_t start;
+	uint8_t dscp;
+	uint8_t priority; // as in struct sc_flow
+	bool ipv6;
+	uint16_t mtu;         // payload bytes per packet
+	simtime_t cm_timeout; // rdma_cm's messages and acknowledgements
+	struct sc_pos pos;
+};
+
 // ---- workloads, timeline ----------------------------------------------------------------------
 
 struct sc_flow {
@@ -425,6 +445,8 @@ struct scenario {
 	uint32_t n_routes;
 	struct sc_flow *flows;
 	uint32_t n_flows;
+	struct sc_app *apps; // by host
+	uint32_t n_apps;
 	struct sc_event *events; // by time, ties in file order
 	uint32_t n_events;
 	struct sc_fault *faults; // those of faults:, then those of events:, in file order

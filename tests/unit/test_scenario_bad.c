@@ -484,6 +484,30 @@ static const struct bad table[] = {
 		NET "faults:\n  - {name: x, link: 'h1:eth0', action: drop}\n"
 		    "  - {name: x, link: 'h1:eth0', action: drop}\n",
 		6, "faults[1]", "named 'x' already"},
+	{"an application of no kind",
+		"switches: [s]\nhosts:\n  a:\n    apps: {x: {type: netperf}}\n  b: {}\nlinks: "
+		"[[a, s], [b, s]]\n",
+		4, "hosts.a.apps.x.type", "rping-server"},
+	{"a client without a server",
+		"switches: [s]\nhosts:\n  a:\n    apps: {x: {type: initiator}}\n  b: {}\nlinks: "
+		"[[a, s], [b, s]]\n",
+		4, "hosts.a.apps.x.type", "expected a `peer`"},
+	{"a server with a peer",
+		"switches: [s]\nhosts:\n  a:\n    apps: {x: {type: target, peer: b}}\n  b: "
+		"{}\nlinks: [[a, s], [b, s]]\n",
+		4, "hosts.a.apps.x.peer", "expected none with target"},
+	{"a ping too short",
+		"switches: [s]\nhosts:\n  a:\n    apps: {x: {type: rping-client, peer: b, size: "
+		"1B}}\n  b: {}\nlinks: [[a, s], [b, s]]\n",
+		4, "hosts.a.apps.x.size", "for rping-client"},
+	{"two applications of one name",
+		"switches: [s]\nhosts:\n  a:\n    apps: {x: {type: target}}\n  b:\n    apps: {x: "
+		"{type: target}}\nlinks: [[a, s], [b, s]]\n",
+		6, "hosts.b.apps.x", "exists already"},
+	{"an application at a replay",
+		"switches: [s]\nhosts:\n  a:\n    replay: {file: x.pcap}\n    apps: {x: {type: "
+		"target}}\n  b: {}\nlinks: [[a, s], [b, s]]\n",
+		5, "hosts.a.apps", "built-in NICs"},
 	{"faults as a map", NET "faults: {a: 1}\n", 4, "faults", "expected a list of rules"},
 	{"bit error rate of a percent sign",
 		NET "events:\n  - {at: 1ms, set_ber: {link: 'h1:eth0', ber: x}}\n", 5,

@@ -60,7 +60,7 @@ struct edge_ops {
 	X(edge_qps_paired, "times it was learnt which QP is at the other end of which")        \
 	X(edge_cc_held, "frames held until their QP's rate allowed them")                      \
 	X(edge_cc_untracked, "frames of more QPs than there is room for: not limited")         \
-	X(edge_cc_limited, "QPs limited now")                                                  \
+	X(edge_cc_limited, "QPs limited, as of their last packet")                             \
 	X(edge_cc_rate, "their rates now, added up, b/s")                                      \
 	X(edge_cc_rate_min, "lowest rate of a QP until now, b/s; 0: none was limited")
 

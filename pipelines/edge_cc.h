@@ -35,6 +35,9 @@ void edge_cc_timer(struct edge *e, unsigned port, uint32_t slot);
 // Some priority may send again.
 void edge_cc_resume(struct edge *e, unsigned port);
 
+// edge_cnp.c: the CNP that answers packet `ce`, to the sender's queue pair `qpn`.
+void edge_cnp_send(struct edge *e, unsigned port, const struct pkt *ce, uint32_t qpn);
+
 // Frames it holds; their bytes are added by priority.
 uint64_t edge_cc_held(const struct edge_cc *c, uint64_t bytes[8]);
 void edge_cc_drain(struct edge_cc *c);

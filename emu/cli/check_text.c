@@ -253,10 +253,11 @@ static void print_host(const struct scenario *s, const struct sc_host *h, FILE *
 	else if (h->kind == SC_HOST_REPLAY)
 		fprintf(out, " %s", h->replay.file);
 	else
-		fprintf(out, " %s mtu %u", attach[h->attach.kind], h->attach.mtu);
+		fprintf(out, " %s mtu %u%s", attach[h->attach.kind], h->attach.mtu,
+			h->attach.ect0 ? " ecn ect0" : "");
 	fputc('\n', out);
-	if (h->kind == SC_HOST_NIC)
-		print_cc(&h->nic, out);
+	if (h->kind != SC_HOST_REPLAY)
+		print_cc(h->kind == SC_HOST_NIC ? &h->nic : &h->attach.nic, out);
 	for (uint16_t p = 0; p < n->n_ports; p++) {
 		const struct sc_endpoint *e = &s->endpoints[n->ports[p].endpoint];
 		struct sc_end peer = sc_peer(s, h->node, p);

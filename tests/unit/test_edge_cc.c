@@ -252,7 +252,7 @@ static void connect_lane(struct lane *l, struct node *src, struct node *dst)
 	dst->ports[0].in = l;
 }
 
-static void start_with(bool ect0, bool on)
+static void start_as(bool ect0, bool on, struct dcqcn_params dcqcn)
 {
 	struct edge_port_config port = {.ops = &real_ops, .mtu = 1500, .ip4 = MY_IP};
 
@@ -275,8 +275,7 @@ static void start_with(bool ect0, bool on)
 		.pfc_mask = 1 << 3,
 		.roce_dscp = EDGE_NO_DSCP,
 		.rx_queue_bytes = RX_LIMIT,
-		.cc = {.cc = {.algorithm = on ? CC_DCQCN : CC_NONE,
-			       .dcqcn = dcqcn_preset(DCQCN_MLX5)},
+		.cc = {.cc = {.algorithm = on ? CC_DCQCN : CC_NONE, .dcqcn = dcqcn},
 			.np = {.enable = on,
 				.scope = NP_SCOPE_QP,
 				.min_time_between_cnps = 4 * SIM_US,
@@ -295,6 +294,11 @@ static void start_with(bool ect0, bool on)
 	connect_lane(&r->up, r->edge, &r->sw);
 	connect_lane(&r->down, &r->sw, r->edge);
 	r->edge->ops->start(r->edge);
+}
+
+static void start_with(bool ect0, bool on)
+{
+	start_as(ect0, on, dcqcn_preset(DCQCN_MLX5));
 }
 
 static void start(void)
@@ -693,6 +697,92 @@ static void cnps_keep_their_interval_per_queue_pair(void **state)
 	stop();
 }
 
+// The limiter is freed while its frames wait for a pause: the pause's end finds nothing to do. At 1
+// Mb/s a frame takes 8.192 ms. The second waits for its time, the third comes while its priority is
+// paused. With steps of the whole line every 100 us the limiter needs two of them for its target and
+// 37 halvings of the distance, 100 Gb/s, to reach the line: 3.9 ms.
+static void a_limiter_may_be_freed_while_its_frames_wait(void **state)
+{
+	struct dcqcn_params d = dcqcn_preset(DCQCN_MLX5);
+
+	d.rpg_time_reset = 100 * SIM_US;
+	d.rpg_ai_rate = d.rpg_hai_rate = UINT64_C(100000000000);
+	start_as(false, true, d);
+	learn_both();
+	for (unsigned i = 0; i < 200; i++)
+		cnp_for(MY_QP);
+	data(PEER_QP, 101, 2);
+	settle();
+	assert_int_equal(r->edge->ops->held(r->edge), 1);
+	switch_pauses(1 << 3, 65535);
+	data(PEER_QP, 103, 1);
+	run(r->edge->now + SIM_US);
+	poll_port();
+	for (unsigned i = 0; i < 60; i++) {
+		switch_pauses(1 << 3, 65535);
+		run(r->edge->now + 300 * SIM_US);
+	}
+	switch_pauses(1 << 3, 0);
+	run(r->edge->now + 10 * SIM_MS);
+	assert_int_equal(r->edge->ops->held(r->edge), 0);
+	assert_int_equal(r->n_rec, 2);
+	assert_int_equal(did()->edge_cc_limited, 0);
+	stop();
+}
+
+// An IPv6 packet with CE and a tag of VLAN 5, PCP 3: the CNP has the VLAN, PCP 6.
+static void a_tagged_ipv6_mark_is_answered_in_kind(void **state)
+{
+	static const uint8_t my_ip6[16] = {0xfd, [15] = 1}, peer_ip6[16] = {0xfd, [15] = 2};
+	uint8_t b[200] = {0};
+	uint16_t l4 = UDP_HEADER_BYTES + BTH_BYTES + 64 + ICRC_BYTES;
+	struct pkt p;
+
+	start();
+	for (unsigned i = 0; i < 2; i++) {
+		bool ack = i == 1;
+		uint8_t *q = eth_put(b, my_mac, ack ? my_mac : switch_mac, ETHERTYPE_VLAN);
+		q = vlan_put(q, 3 << 13 | 5, ETHERTYPE_IPV6);
+		q = ipv6_put(q, TOS | ECN_CE, 0, l4, IP_PROTO_UDP, 64, peer_ip6, my_ip6);
+		q = udp_put(q, 0xc001, ROCE_UDP_PORT, l4);
+		bth_put(q, ROCE_SEND_MIDDLE, BTH_MIG, 0, MY_QP, false, 50 + i);
+		uint16_t len = ETH_HEADER_BYTES + VLAN_TAG_BYTES + IPV6_HEADER_BYTES + l4;
+		struct frame *f = switch_frame(b, len, 3);
+		f->flags = FRAME_F_PARSED | FRAME_F_ROCE | FRAME_F_IPV6 | FRAME_F_TAGGED;
+		f->opcode = ROCE_SEND_MIDDLE;
+		f->l3_off = ETH_HEADER_BYTES + VLAN_TAG_BYTES;
+		node_send(&r->sw, 0, f);
+		settle();
+		// The endpoint's ACK of the first.
+		l4 = UDP_HEADER_BYTES + BTH_BYTES + 4 + ICRC_BYTES;
+		q = eth_put(b, switch_mac, my_mac, ETHERTYPE_IPV6);
+		q = ipv6_put(q, TOS, 0, l4, IP_PROTO_UDP, 64, my_ip6, peer_ip6);
+		q = udp_put(q, 0xc001, ROCE_UDP_PORT, l4);
+		bth_put(q, ROCE_ACK, BTH_MIG, 0, PEER_QP, false, 50);
+		if (!ack) {
+			len = ETH_HEADER_BYTES + IPV6_HEADER_BYTES + l4;
+			struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+			memcpy(rte_pktmbuf_append(m, len), b, len);
+			r->real.in[r->real.n_in++] = m;
+			settle();
+			assert_int_equal(did()->edge_qps_paired, 1);
+			l4 = UDP_HEADER_BYTES + BTH_BYTES + 64 + ICRC_BYTES;
+		}
+	}
+	assert_int_equal(did()->edge_cnp_unsent, 1);
+	assert_int_equal(did()->edge_cnp_sent, 1);
+	const struct record *c = &r->rec[0];
+	assert_int_equal(pkt_parse(c->bytes, c->len, &p), PKT_OK);
+	assert_true(pkt_icrc_valid(&p));
+	assert_int_equal(p.opcode, ROCE_OP_CNP);
+	assert_int_equal(p.dest_qp, PEER_QP);
+	assert_int_equal(p.vlan_tci, 6 << 13 | 5);
+	assert_int_equal(p.dscp, 48);
+	assert_memory_equal(c->bytes + p.src_off, my_ip6, 16);
+	assert_memory_equal(c->bytes + p.dst_off, peer_ip6, 16);
+	stop();
+}
+
 static void an_endpoint_without_it_gets_none_of_it(void **state)
 {
 	start_with(true, false);
@@ -745,6 +835,8 @@ int main(void)
 		cmocka_unit_test(ecn_stays_as_sent_unless_asked_for),
 		cmocka_unit_test(a_mark_is_answered_to_the_senders_queue_pair),
 		cmocka_unit_test(cnps_keep_their_interval_per_queue_pair),
+		cmocka_unit_test(a_limiter_may_be_freed_while_its_frames_wait),
+		cmocka_unit_test(a_tagged_ipv6_mark_is_answered_in_kind),
 		cmocka_unit_test(an_endpoint_without_it_gets_none_of_it),
 	};
 

@@ -352,6 +352,31 @@ static void expectations_keep_path_operator_and_base_units(void **state)
 	scenario_free(s);
 }
 
+static void edges_of_real_endpoints_may_run_dcqcn(void **state)
+{
+	struct scenario *s = load(
+		"clock: wall\ndefaults: {attach: {kind: tap, cc: dcqcn, dcqcn: {preset: paper}}}\n"
+		"switches: [s]\nhosts:\n"
+		"  a: {attach: {np: {cnp_dscp: 40}}}\n"
+		"  b: {attach: {ecn: keep, np: {enable: no}, dcqcn: {rpg_threshold: 3}}}\n"
+		"  c: {attach: {cc: none, ecn: ect0}}\nlinks: [[s, a], [s, b], [s, c]]\n");
+	const struct sc_attach *a = &s->hosts[0].attach, *b = &s->hosts[1].attach,
+			       *c = &s->hosts[2].attach;
+
+	assert_int_equal(a->nic.cc.algorithm, CC_DCQCN);
+	assert_int_equal(a->nic.cc.dcqcn.rpg_threshold, 5); // the paper's
+	assert_int_equal(a->nic.np.cnp_dscp, 40);
+	assert_int_equal(a->nic.np.min_time_between_cnps, 50 * SIM_US);
+	assert_true(a->nic.np.enable && a->ect0);
+	assert_int_equal(b->nic.cc.dcqcn.rpg_threshold, 3);
+	assert_int_equal(b->nic.cc.dcqcn.rpg_time_reset, 55 * SIM_US);
+	assert_false(b->nic.np.enable || b->ect0);
+	assert_int_equal(c->nic.cc.algorithm, CC_NONE);
+	assert_false(c->nic.np.enable);
+	assert_true(c->ect0);
+	scenario_free(s);
+}
+
 static void real_endpoints_and_replays_are_described(void **state)
 {
 	struct scenario *s = load(
@@ -363,6 +388,10 @@ static void real_endpoints_and_replays_are_described(void **state)
 		"  q: {replay: /abs.pcap}\n"
 		"links: [[s, g], [s, r], [s, q]]\n");
 	const struct sc_attach *a = &s->hosts[0].attach;
+
+	assert_int_equal(a->nic.cc.algorithm, CC_NONE);
+	assert_false(a->nic.np.enable);
+	assert_false(a->ect0);
 
 	assert_int_equal(s->time_scale_milli, 100000);
 	assert_int_equal(s->poll, SC_POLL_BUSY);
@@ -414,6 +443,7 @@ int main(void)
 		cmocka_unit_test(events_are_ordered_by_time_and_expanded),
 		cmocka_unit_test(captures_tap_each_port_once),
 		cmocka_unit_test(expectations_keep_path_operator_and_base_units),
+		cmocka_unit_test(edges_of_real_endpoints_may_run_dcqcn),
 		cmocka_unit_test(real_endpoints_and_replays_are_described),
 		cmocka_unit_test(an_alias_repeats_a_value),
 	};

@@ -370,13 +370,11 @@ uint64_t edge_cc_held(const struct edge_cc *c, uint64_t bytes[PRIO_COUNT])
 
 void edge_cc_drain(struct edge_cc *c)
 {
-	struct frame *f;
-
 	for (uint32_t i = 0; i < c->qps.n_live; i++) {
 		struct limiter *l = &c->limiters[c->qps.live[i]];
 
-		while ((f = frame_queue_pop(&l->held)) != NULL)
-			frame_free(f);
+		while (!frame_queue_empty(&l->held))
+			frame_free(frame_queue_pop(&l->held));
 		l->responses = 0;
 		l->stalled = false;
 		c->qps.qps[c->qps.live[i]].busy = false;

@@ -20,7 +20,7 @@ static uint16_t build_cnp(const struct edge *e, const struct edge_port *ep, cons
 	const uint8_t *my = p->data + p->dst_off, *peer = p->data + p->src_off;
 	uint16_t l4 = UDP_HEADER_BYTES + BTH_BYTES + CNP_RESERVED_BYTES + ICRC_BYTES;
 	uint16_t type = p->ip_version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6;
-	uint8_t tos = (uint8_t)(np->cnp_dscp << 2 | ECN_NOT_ECT);
+	uint8_t tos = (uint8_t)(np->cnp_dscp << 2); // Not-ECT
 	uint8_t *l3 = eth_put(out, ep->next_hop_known ? ep->next_hop : p->data + 6, ep->mac,
 		p->n_tags != 0 ? ETHERTYPE_VLAN : type);
 

@@ -5,16 +5,24 @@
 // A queue pair sends at line rate until its first CNP. From then on it has a current rate Rc, a
 // target Rt and an estimate alpha of how congested its path is:
 //
-//	alpha    every dce_tcp_rtt: alpha := (1-g) alpha + g if a CNP came in it, else (1-g) alpha,
-//	         with 1-g = dce_tcp_g / 1024
-//	decrease on a CNP, at most once per rate_reduce_monitor_period (one that comes too soon
-// counts 	         when the period is over): Rt := Rc, if clamped (below); then Rc := max(Rc
-// (1 - alpha 2^(10
-//- rpg_gd)), Rc rpg_min_dec_fac %, rpg_min_rate); 	         both stages := 0, both counters
-//start again 	increase each time rpg_time_reset is over (stage T) or rpg_byte_reset bytes were sent
-//(stage 	         B), with F = rpg_threshold: 	         max(T,B) < F              fast recovery 	         min(T,B) > F Rt +=
-//rpg_hai_rate 	         else                      Rt += rpg_ai_rate 	         then Rc := (Rc + Rt) / 2, and the stage
-//goes up by one
+// alpha: every dce_tcp_rtt, alpha := (1-g) alpha + g if a CNP came in it, else (1-g) alpha, with
+// 1-g = dce_tcp_g / 1024.
+//
+// Decrease: on a CNP, at most once per rate_reduce_monitor_period; one that comes too soon counts
+// when the period is over. Rt := Rc, if clamped (below); then
+//
+//	Rc := max(Rc (1 - alpha 2^(10 - rpg_gd)), Rc rpg_min_dec_fac %, rpg_min_rate)
+//
+// and both stages are 0, both counters start again.
+//
+// Increase: each time rpg_time_reset is over (stage T) or rpg_byte_reset bytes were sent (stage B),
+// with F = rpg_threshold:
+//
+//	max(T,B) < F   fast recovery
+//	min(T,B) > F   Rt += rpg_hai_rate
+//	else           Rt += rpg_ai_rate
+//
+// then Rc := (Rc + Rt) / 2, and the stage goes up by one.
 //
 // Stages are compared as they were before the event, so F events are fast recovery; a byte counter
 // that is off has no say in the minimum. The target is clamped to Rc always with clamp_tgt_rate,

@@ -226,7 +226,7 @@ extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, s
 	sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event, sec_storm,
 	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
 	sec_fault, sec_gilbert, sec_dcqcn, sec_np, sec_queue_stats, sec_app;
-extern const struct word fec_words[];                      // keys_events.c
+extern const struct word fec_words[];                                       // keys_events.c
 extern const struct word cc_words[], edge_cc_words[], dcqcn_preset_words[]; // keys_cc.c
 
 // Top level: scenario fields and the sections' nodes.

@@ -699,8 +699,8 @@ static void cnps_keep_their_interval_per_queue_pair(void **state)
 
 // The limiter is freed while its frames wait for a pause: the pause's end finds nothing to do. At 1
 // Mb/s a frame takes 8.192 ms. The second waits for its time, the third comes while its priority is
-// paused. With steps of the whole line every 100 us the limiter needs two of them for its target and
-// 37 halvings of the distance, 100 Gb/s, to reach the line: 3.9 ms.
+// paused. With steps of the whole line every 100 us the limiter needs two of them for its target
+// and 37 halvings of the distance, 100 Gb/s, to reach the line: 3.9 ms.
 static void a_limiter_may_be_freed_while_its_frames_wait(void **state)
 {
 	struct dcqcn_params d = dcqcn_preset(DCQCN_MLX5);

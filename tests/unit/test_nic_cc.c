@@ -133,7 +133,7 @@ static void a_cnp_paces_packet_by_packet(void **state)
 	for (unsigned i = 0; i < n_seen; i++) {
 		if (seen[i].from != RIG_A)
 			continue;
-		if (seen[i].at > 6 * SIM_US && i < n_seen - 10)
+		if (i < n_seen - 10 && seen[i].at > 6 * SIM_US)
 			assert_in_range(seen[i].at - last, step - 2, step + 2);
 		last = seen[i].at;
 	}

@@ -182,7 +182,7 @@ static void ports_show_counters_that_are_not_zero(void **state)
 static struct nic_counters numbered_counters(void)
 {
 	struct nic_counters ctr;
-	uint64_t v[sizeof(ctr) / sizeof(uint64_t)];
+	uint64_t v[sizeof(ctr) / sizeof(uint64_t)] = {0};
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		v[i] = 1000 + i;

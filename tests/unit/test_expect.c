@@ -18,7 +18,7 @@
 // One expectation "a.b.c" op value, as the scenario loader would hand it over.
 struct one {
 	struct sc_expect e;
-	const char *part[4];
+	const char *part[5];
 	char text[96];
 	struct scenario s;
 };
@@ -110,6 +110,22 @@ static void drops_by_reason_and_total(void **state)
 	fails(x, "drops.total", SC_EQ, 0, "== 0", "2");
 	fails(x, "drops.*", SC_LT, 2, "< 2", "2"); // one of them is no_route
 	assert_string_equal(judge(x, "drops.*", SC_LT, 2).what, "drops.no_route");
+}
+
+// What the samples say; a queue that none of them saw is empty.
+static void queues_by_port_and_number(void **state)
+{
+	struct run_queue q = {
+		.node = 0, .port = 1, .queue = 3, .mean_bytes = 20200, .max_bytes = 90000};
+	struct report_fixture *x = *state;
+
+	x->r.queues = &q;
+	x->r.n_queues = 1;
+	holds(x, "queue.sw1.eth1.3.mean", SC_EQ, 20200);
+	holds(x, "queue.sw1.eth1.3.max", SC_EQ, 90000);
+	holds(x, "queue.sw1.eth1.4.max", SC_EQ, 0);
+	holds(x, "queue.*.*.*.max", SC_LE, 90000);
+	fails(x, "queue.sw1.*.3.mean", SC_LT, 10000, "< 10 kB", "20.2 kB");
 }
 
 static void flows_by_name(void **state)
@@ -315,6 +331,7 @@ static void bad_paths_are_named_with_their_place(void **state)
 		{"counter.sw9.eth0.rx_packets", "no switch or host is called 'sw9'"},
 		{"counter.sw1.eth7.rx_packets", "'sw1' has no port called 'eth7'"},
 		{"counter.sw1.eth0.rx_prio8_pause", "no counter is called 'rx_prio8_pause'"},
+		{"queue.sw1.eth0.3.mean", "nobody looks at queues"},
 		{"fault.x.applied", "no fault rule is called 'x'"},
 		{"host.h9.exit", "no host is called 'h9'"},
 		{"host.h1.exit", "host 'h1' runs no commands"},
@@ -342,6 +359,7 @@ int main(void)
 		T(deadlock_is_yes_or_no),
 		T(drops_by_reason_and_total),
 		T(flows_by_name),
+		T(queues_by_port_and_number),
 		T(all_flows_together),
 		T(counters_by_dotted_name),
 		T(exit_statuses_of_commands),

@@ -107,6 +107,8 @@ static const struct bad table[] = {
 		"defaults.nic.packet_payload", "out of range, expected 64B to 9KB"},
 	{"retries", NET "defaults: {nic: {retry_cnt: 8}}\n", 4, "defaults.nic.retry_cnt",
 		"out of range, expected 0 to 7"},
+	{"queues looked at too often", NET "queue_stats: {interval: 1ns}\n", 4,
+		"queue_stats.interval", "expected 10ns to 1s"},
 	{"congestion control unknown", NET "defaults: {nic: {cc: dcqnc}}\n", 4, "defaults.nic.cc",
 		"did you mean dcqcn?"},
 	{"DCQCN's g above 1", NET "defaults: {nic: {dcqcn: {dce_tcp_g: 1024}}}\n", 4,

@@ -34,5 +34,6 @@ SECTION(sec_app, "hosts.NAME.apps.APP",
 	BOOL(struct app_in, a.ipv6, "ipv6", "no", "use the IPv6 addresses"),
 	ENUM(struct app_in, mtu, "mtu", app_mtus, "nic", "path MTU; nic: the NIC's"),
 	TEXT(struct app_in, interface, "interface", NULL, "which port of its host (default the first)"),
-	NUM(struct app_in, a.cm_timeout, "cm_timeout", Q_TIME, "4.2949673s", 4 * SIM_US, 1000 * SIM_S,
-		"time rdma_cm's messages and acknowledgements may take, rounded up to 4.096 us x 2^n"));
+	NUM(struct app_in, a.cm_timeout, "cm_timeout", Q_TIME, "auto", 4 * SIM_US, 1000 * SIM_S,
+		"time rdma_cm's messages and acknowledgements may take, rounded up to 4.096 us x 2^n; auto: "
+		"rdma_cm's own, 4.3 s and 1 s", .word = "auto", .word_value = 0));

@@ -53,11 +53,11 @@ hosts:
   nic:
     ip: 10.0.0.1/24
     apps:
-      rping: {type: rping-client, peer: guest, size: 4096B, count: 20, start: 3s}
-      rping6: {type: rping-client, peer: guest, port: 7175, ipv6: yes, size: 4096B, count: 20, start: 3s}
-      cmatose: {type: cmatose-client, peer: guest, size: 3000B, count: 20, start: 3s}
-      udaddy: {type: udaddy-client, peer: guest, size: 500B, count: 20, start: 3s}
-      initiator: {type: initiator, peer: guest, size: 16384B, count: 20, start: 3s}
+      rping: {type: rping-client, peer: guest, size: 4096B, count: 20, start: 3s, cm_timeout: 100ms}
+      rping6: {type: rping-client, peer: guest, port: 7175, ipv6: yes, size: 4096B, count: 20, start: 3s, cm_timeout: 100ms}
+      cmatose: {type: cmatose-client, peer: guest, size: 3000B, count: 20, start: 3s, cm_timeout: 100ms}
+      udaddy: {type: udaddy-client, peer: guest, size: 500B, count: 20, start: 3s, cm_timeout: 100ms}
+      initiator: {type: initiator, peer: guest, size: 16384B, count: 20, start: 3s, cm_timeout: 100ms}
   guest:
     ip: 10.0.0.2/24
     attach:
@@ -66,7 +66,8 @@ hosts:
         - {command: "udaddy -C 20 -S 500 </dev/null", background: yes, timeout: 120s}
         - {command: "PEER server 10.0.0.2 7300 --size 16384 --count 20 </dev/null", background: yes, timeout: 120s}
         - {command: "rping -s -a 10.0.0.2 -C 20 -S 4096 -V </dev/null", background: yes, timeout: 120s}
-        - {command: "rping -s -a fd00::a00:2 -p 7175 -C 20 -S 4096 -V </dev/null", timeout: 120s}
+        - {command: "rping -s -a fd00::a00:2 -p 7175 -C 20 -S 4096 -V </dev/null", background: yes, timeout: 120s}
+        - {command: "sleep 4; while pidof rping ucmatose udaddy verbs_peer; do sleep 1; done", timeout: 120s}
 """
 
 # Packets from the middle of messages, both ways: what follows them shows the gap at once. But a kernel's
@@ -104,7 +105,7 @@ def clients(exe, tmp, peer):
 
 def servers(exe, tmp, peer):
     out, s = run(exe, tmp, write(tmp, GUEST_SERVERS.replace("PEER", peer)))
-    judge(s, out, 5)
+    judge(s, out, 6)
     a = apps(s)
     check(a["cmatose"]["bytes"] == 20 * 3000, a["cmatose"])
     check(a["udaddy"]["bytes"] == 20 * 500, a["udaddy"])
@@ -114,7 +115,7 @@ def servers(exe, tmp, peer):
 
 def bad_path(exe, tmp, peer):
     """The same both ways through drops and reordering: nothing wrong, nothing missing."""
-    for name, text, commands in (("clients", GUEST_CLIENTS, 4), ("servers", GUEST_SERVERS, 5)):
+    for name, text, commands in (("clients", GUEST_CLIENTS, 4), ("servers", GUEST_SERVERS, 6)):
         place = os.path.join(tmp, name)
         os.mkdir(place)
         config = (text + FAULTS).replace("PEER", peer)

@@ -123,8 +123,9 @@ void deadlock_add_wait(struct deadlock *d, const struct dl_wait *w);
 // one is reported once. Storms go to d->storms likewise.
 unsigned deadlock_end(struct deadlock *d);
 
-// True if any deadlock was found, ended or not.
+// True if any deadlock was found, ended or not. lost_reports does not count here: it may be storms,
+// and a deadlock is only lost when the list is full.
 static inline bool deadlock_found(const struct deadlock *d)
 {
-	return d->n_reports > 0 || d->lost_reports > 0;
+	return d->n_reports > 0;
 }

@@ -199,9 +199,10 @@ hosts:
            timeout: 180s}
         - {command: "cd /sys/class/infiniband/rxe0/ports/1/hw_counters && grep . *"}
 links: [[guest1, sw1], [sw1, guest2]]
+# rxe has at most 128 packets in flight: the 250th is not of the flight that lost the 5th.
 faults:
   - {name: lose, link: "guest2:eth0", direction: tx, action: drop, op: data, qp: 1, nth: 5}
-  - {name: flip, link: "guest2:eth0", direction: tx, action: corrupt, op: data, qp: 1, nth: 100}
+  - {name: flip, link: "guest2:eth0", direction: tx, action: corrupt, op: data, qp: 1, nth: 250}
 """
 
 
@@ -219,9 +220,14 @@ def rxe_faults(exe, tmp):
     # client's goes back for each.
     lost = rxe("guest2", "sent_pkts") - rxe("guest1", "rcvd_pkts")
     check(lost == 2, "%d packets lost" % lost)
-    check(rxe("guest1", "out_of_seq_request") >= 2, "server saw no gaps")
-    check(rxe("guest2", "rcvd_seq_err") == 2, "client got %d NAKs" % rxe("guest2", "rcvd_seq_err"))
-    check(rxe("guest2", "completer_retry_err") >= 2, "client did not retry")
+    gaps, naks = rxe("guest1", "out_of_seq_request"), rxe("guest2", "rcvd_seq_err")
+    # Unless a slow guest's timer made the client repeat what the server had: one of those may be
+    # what was hit, and a client that is repeating already passes over a NAK.
+    repeated = rxe("guest1", "duplicate_request")
+    least = 1 if repeated > 0 else 2
+    check(least <= gaps <= 2, "server saw %d gaps" % gaps)
+    check(least <= naks <= gaps, "server saw %d gaps, client got %d NAKs" % (gaps, naks))
+    check(rxe("guest2", "completer_retry_err") >= naks, "client did not retry")
     check(rxe("guest2", "retry_exceeded_err") == 0, "client gave up")
 
 

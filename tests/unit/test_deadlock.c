@@ -362,6 +362,23 @@ static void nic_pause_storm_is_a_tree(void **state)
 	deadlock_fini(&d);
 }
 
+// A slow real host pauses its switch for long, again and again: each is a storm, none a deadlock.
+static void storms_beyond_the_list_are_no_deadlock(void **state)
+{
+	struct deadlock d;
+
+	start(&d);
+	for (int i = 0; i < DEADLOCK_STORMS_MAX + 3; i++) {
+		deadlock_begin(&d, (1000 * i + 999) * SIM_US);
+		add_host(&d, 9, 1000 * i);
+		assert_int_equal(deadlock_end(&d), 0);
+	}
+	assert_int_equal(d.n_storms, DEADLOCK_STORMS_MAX);
+	assert_int_equal(d.lost_reports, 3);
+	assert_false(deadlock_found(&d));
+	deadlock_fini(&d);
+}
+
 static void ring_held_only_by_a_storm_is_no_deadlock(void **state)
 {
 	struct deadlock d;
@@ -418,6 +435,7 @@ int main(void)
 		cmocka_unit_test(priorities_do_not_mix),
 		cmocka_unit_test(two_queues_of_one_priority_move_together),
 		cmocka_unit_test(nic_pause_storm_is_a_tree),
+		cmocka_unit_test(storms_beyond_the_list_are_no_deadlock),
 		cmocka_unit_test(ring_held_only_by_a_storm_is_no_deadlock),
 		cmocka_unit_test(snapshot_larger_than_its_bounds_is_counted),
 	};

@@ -44,9 +44,11 @@ enum cc_algorithm cc_by_name(const char *name)
 	return (enum cc_algorithm)a;
 }
 
-void cc_init(struct cc *cc, const struct cc_params *params, uint64_t line_bps, simtime_t now)
+void cc_init(struct cc *cc, const struct cc_params *params, uint64_t line_bps, uint32_t payload,
+	simtime_t now)
 {
 	memset(cc, 0, sizeof(*cc));
+	cc->payload = payload;
 	cc->params = params;
 	cc->ops = ops_of[params->algorithm];
 	cc->line_bps = cc->rate_bps = cc->min_rate_bps = line_bps;

@@ -9,6 +9,8 @@
 //	cc_sent on each packet, cc_cnp, cc_ack, cc_loss, cc_timer at cc->deadline
 //	cc->rate_bps, cc->window_bytes: what holds from now on
 //
+// What needs acknowledgements (CC_NEEDS_ACK) is for RC's SENDs and WRITEs only.
+//
 // All arithmetic is on integers, so results are the same on every machine.
 
 #include <stdbool.h>
@@ -17,10 +19,19 @@
 
 #include "emu/core/simtime.h"
 #include "models/dcqcn.h"
+#include "models/dctcp.h"
+#include "models/hpcc.h"
+#include "models/swift.h"
+#include "models/timely.h"
+#include "pcap/int.h"
 
-#define CC_ALGORITHMS(X)                                     \
-	X(NONE, none, "none", "line rate, whatever happens") \
-	X(DCQCN, dcqcn, "dcqcn", "DCQCN as mlx5 has it: rate, by CNPs")
+#define CC_ALGORITHMS(X)                                                                        \
+	X(NONE, none, "none", "line rate, whatever happens")                                    \
+	X(DCQCN, dcqcn, "dcqcn", "DCQCN as mlx5 has it: rate, by CNPs")                         \
+	X(DCTCP, dctcp, "dctcp", "DCTCP (RFC 8257): window, by the share of CE that ACKs echo") \
+	X(TIMELY, timely, "timely", "TIMELY (SIGCOMM 2015): rate, by the gradient of the RTT")  \
+	X(SWIFT, swift, "swift", "Swift (SIGCOMM 2020): window, by the RTT against a target")   \
+	X(HPCC, hpcc, "hpcc", "HPCC (SIGCOMM 2019): window and rate, by INT from the switches")
 
 enum cc_algorithm {
 #define X(id, name, word, help) CC_##id,
@@ -34,32 +45,31 @@ enum cc_needs {
 	CC_NEEDS_CNP = 1 << 0,  // cc_cnp
 	CC_NEEDS_RTT = 1 << 1,  // cc_ack with rtt
 	CC_NEEDS_ECHO = 1 << 2, // cc_ack with ce
-	CC_NEEDS_INT = 1 << 3,  // cc_ack with hops
+	CC_NEEDS_INT = 1 << 3,  // cc_ack with telemetry
+	CC_NEEDS_EACH = 1 << 4, // an ACK for each packet
 };
 
-#define CC_HOPS_MAX 5 // INT records of a packet (HPCC section 4.1)
+#define CC_NEEDS_ACK (CC_NEEDS_RTT | CC_NEEDS_ECHO | CC_NEEDS_INT)
 
-// What a switch port put into a data packet as it left (INT).
-struct cc_hop {
-	simtime_t at;      // when it left
-	uint64_t tx_bytes; // sent by the port until then
-	uint32_t queue_bytes;
-	uint64_t rate_bps; // of the port
-};
-
+// What an acknowledgement says.
 struct cc_ack {
-	uint64_t acked_bytes;     // newly acknowledged
-	uint64_t in_flight_bytes; // still not
-	simtime_t rtt;            // 0: no sample
-	bool ce;                  // a packet it answers was marked CE
-	uint8_t n_hops;
-	const struct cc_hop *hops;
+	uint64_t acked_bytes; // payload it acknowledges newly
+	uint64_t acked_to;    // packets acknowledged, over the queue pair's life
+	uint64_t sent_to;     // packets sent, likewise: those from acked_to on are in flight
+	simtime_t rtt;        // of the packet it answers; 0: no sample
+	uint8_t hops;         // switches that it passed
+	bool ce;              // a packet it answers was marked CE
+	const struct int_trailer *telemetry; // NULL: none
 };
 
 // Those of all algorithms, so that one may be chosen after all are set.
 struct cc_params {
 	enum cc_algorithm algorithm;
 	struct dcqcn_params dcqcn;
+	struct dctcp_params dctcp;
+	struct timely_params timely;
+	struct swift_params swift;
+	struct hpcc_params hpcc;
 };
 
 struct cc_ops;
@@ -72,8 +82,13 @@ struct cc {
 	const struct cc_params *params;
 	uint64_t line_bps;
 	uint64_t min_rate_bps; // lowest until now
+	uint32_t payload;      // of a full packet
 	union {
 		struct dcqcn dcqcn;
+		struct dctcp dctcp;
+		struct timely timely;
+		struct swift swift;
+		struct hpcc hpcc;
 	};
 };
 
@@ -84,7 +99,7 @@ struct cc_ops {
 	void (*sent)(struct cc *cc, simtime_t now, uint32_t wire_bytes);
 	void (*cnp)(struct cc *cc, simtime_t now);
 	void (*ack)(struct cc *cc, simtime_t now, const struct cc_ack *ack);
-	void (*loss)(struct cc *cc, simtime_t now, bool timeout);
+	void (*loss)(struct cc *cc, simtime_t now, uint64_t sent_to, bool timeout);
 	void (*timer)(struct cc *cc, simtime_t now);
 };
 
@@ -93,11 +108,18 @@ const char *cc_name(enum cc_algorithm a);
 // CC_ALGORITHM_COUNT when there is none of that name.
 enum cc_algorithm cc_by_name(const char *name);
 
-// `params` must outlive it; many may share them. line_bps > 0.
-void cc_init(struct cc *cc, const struct cc_params *params, uint64_t line_bps, simtime_t now);
+// `params` must outlive it; many may share them. line_bps > 0; `payload` > 0: bytes of a full
+// packet.
+void cc_init(struct cc *cc, const struct cc_params *params, uint64_t line_bps, uint32_t payload,
+	simtime_t now);
 
 // For algorithms: a new rate, within 1..line.
 void cc_set_rate(struct cc *cc, uint64_t bps);
+// x * num / den, rounded down; the quotient must fit. den > 0.
+static inline uint64_t cc_scale(uint64_t x, uint64_t num, uint64_t den)
+{
+	return (uint64_t)((unsigned __int128)x * num / den);
+}
 
 static inline bool cc_unlimited(const struct cc *cc)
 {
@@ -122,11 +144,11 @@ static inline void cc_ack(struct cc *cc, simtime_t now, const struct cc_ack *ack
 		cc->ops->ack(cc, now, ack);
 }
 
-// Packets were lost: found by a NAK, or by a timeout.
-static inline void cc_loss(struct cc *cc, simtime_t now, bool timeout)
+// Packets were lost, of those before `sent_to`: found by a NAK, or by a timeout.
+static inline void cc_loss(struct cc *cc, simtime_t now, uint64_t sent_to, bool timeout)
 {
 	if (cc->ops->loss != NULL)
-		cc->ops->loss(cc, now, timeout);
+		cc->ops->loss(cc, now, sent_to, timeout);
 }
 
 // To be called at or after cc->deadline; late is right, too: what was due meanwhile is made up for.

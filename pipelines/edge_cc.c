@@ -124,7 +124,8 @@ static struct edge_qp *half_of(
 		e->port[port].ctr.edge_cc_limited -= l->rate_bps != 0;
 		e->port[port].ctr.edge_cc_rate -= l->rate_bps;
 		memset(l, 0, sizeof(*l));
-		cc_init(&l->cc, &c->cfg->cc, line, e->node.now);
+		// The endpoint's path MTU is not known; what an edge can run does not ask.
+		cc_init(&l->cc, &c->cfg->cc, line, 4096, e->node.now);
 	}
 	return qp;
 }

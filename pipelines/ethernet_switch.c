@@ -182,13 +182,25 @@ static inline bool stage_admit(struct ethernet_switch *s, unsigned port, struct 
 	return false;
 }
 
+// A frame that was marked here, or wants telemetry.
+static __attribute__((noinline)) void transmit_noted(
+	struct ethernet_switch *s, unsigned out, struct frame *f)
+{
+	if (f->kind == FRAME_INT)
+		switch_int_push(s, out, f);
+	if (f->note == NOTE_INT)
+		node_send(&s->node, out, f);
+	else
+		node_send_noted(&s->node, out, f, OBS_ECN, f->queue, f->note);
+}
+
 static inline void stage_transmit(struct ethernet_switch *s, unsigned out, struct switch_queue *q,
 	struct frame *f, uint32_t bytes)
 {
 	q->tx_frames++;
 	q->tx_bytes += bytes;
 	if (unlikely(f->note != 0))
-		node_send_noted(&s->node, out, f, OBS_ECN, f->queue, f->note);
+		transmit_noted(s, out, f);
 	else
 		node_send(&s->node, out, f);
 }
@@ -254,8 +266,13 @@ static void switch_arrive(struct node *n, unsigned port, struct frame *f)
 		return;
 	struct switch_port *from = &s->port[port];
 	struct way w = {.in = port};
+
+	f->note = 0;
 	if (likely(f->kind == FRAME_IP)) {
 		stage_classify(from->qos, n->ports[port].ctr, f);
+	} else if (frame_has_tail(f)) {
+		stage_classify(from->qos, n->ports[port].ctr, f);
+		f->note = f->kind == FRAME_INT ? NOTE_INT : 0;
 	} else if (f->kind == FRAME_ROCE1) {
 		classify_tag(from->qos, n->ports[port].ctr, f);
 	} else {
@@ -270,7 +287,6 @@ static void switch_arrive(struct node *n, unsigned port, struct frame *f)
 	int32_t cells = mmu_cells(&s->mmu, bytes);
 	w.pg = &from->pg[f->pg];
 	w.q = &w.to->queue[f->queue];
-	f->note = 0;
 	f->cells = (uint16_t)cells;
 	if (port_is_free(s, &w, f->queue) && mmu_pass(&s->mmu, &w.pg->mmu, &w.q->mmu, cells)) {
 		stage_rewrite(w.to, f);

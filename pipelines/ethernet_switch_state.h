@@ -97,6 +97,13 @@ static inline unsigned switch_ready(const struct switch_port *p)
 
 extern const struct node_ops ethernet_switch_ops; // ethernet_switch.c
 
+// frame->note within a switch: queue bytes when it marked the frame; or this: it did not, but is to
+// add its telemetry; or 0.
+#define NOTE_INT UINT64_MAX
+
+// Writes the port's record into the tail of a FRAME_INT that is about to be sent.
+void switch_int_push(struct ethernet_switch *s, unsigned out, struct frame *f); // ..._int.c
+
 // ---- ethernet_switch_pfc.c ----------------------------------------------------------------------
 
 enum switch_timer { TIMER_PFC_REFRESH, TIMER_PFC_RETRY, TIMER_PFC_APPLY, TIMER_PFC_EXPIRE };

@@ -122,6 +122,8 @@ static struct frame *complete(struct node *n, unsigned port, struct frame *f)
 	full->data_off = RTE_PKTMBUF_HEADROOM;
 	full->flags &= (uint8_t) ~(FRAME_F_SYNTH | FRAME_F_HEAD);
 	full->head_len = f->len;
+	if (frame_has_tail(f))
+		full->kind = FRAME_IP; // its tail is where it will be seen, and stays as it is
 	frame_materialise(f, frame_data(full), f->len);
 	frame_free(f);
 	return full;
@@ -185,5 +187,7 @@ struct frame *lane_fault_copy(struct node *n, unsigned port, const struct frame 
 	copy->data_off = small ? 0 : RTE_PKTMBUF_HEADROOM;
 	copy->flags = (uint8_t)((f->flags & ~FRAME_F_HEAD) | (small ? FRAME_F_HEAD : 0));
 	memcpy(frame_data(copy), frame_data(f), f->head_len);
+	if (frame_has_tail(f))
+		memcpy(frame_tail(copy), frame_tail(f), FRAME_TAIL_BYTES);
 	return copy;
 }

@@ -72,6 +72,10 @@ struct frame_recipe frame_recipe_of(const struct frame *f)
 	};
 	if (!r.synth)
 		return r;
+	if (frame_has_tail(f)) {
+		r.tail_len = FRAME_TAIL_BYTES;
+		memcpy(r.tail, frame_tail(f), FRAME_TAIL_BYTES);
+	}
 	if (f->flags & FRAME_F_PARSED) {
 		r.l3_off = f->l3_off;
 		r.bth_off = (uint8_t)(f->l4_off + UDP_HEADER_BYTES);
@@ -114,7 +118,9 @@ unsigned recipe_materialise(
 		icrc_put(icrc, icrc_compute(out, r->l3_off, r->bth_off, (unsigned)at));
 		append(out, cap, &at, icrc, ICRC_BYTES);
 	}
-	append(out, cap, &at, NULL, cap - at);
+	size_t tail_at = RTE_MIN(cap, (size_t)(r->len - r->tail_len));
+	append(out, cap, &at, NULL, tail_at - RTE_MIN(at, tail_at));
+	append(out, cap, &at, r->tail, cap - at);
 	return (unsigned)at;
 }
 

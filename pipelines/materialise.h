@@ -16,7 +16,7 @@
 //
 // A synthetic frame has head_len bytes up to and including its last extension header; its len is
 // head_len + payload_len + BTH pad + ICRC (+ nothing: IP length ends the packet, and what len has
-// beyond it is zero Ethernet padding).
+// beyond it is zero Ethernet padding, or the frame's tail).
 unsigned frame_materialise(const struct frame *f, uint8_t *out, size_t cap);
 
 // The recipe by itself, for one who keeps it after the frame is gone.
@@ -29,6 +29,8 @@ struct frame_recipe {
 	uint8_t l3_off;
 	uint8_t bth_off;
 	bool synth; // false: head_len == len and the rest does not matter
+	uint8_t tail_len;
+	uint8_t tail[FRAME_TAIL_BYTES]; // its last bytes
 };
 
 struct frame_recipe frame_recipe_of(const struct frame *f);

@@ -51,6 +51,7 @@ static void timed_out(struct nic *nic, struct nic_qp *qp)
 		nic_qp_failed(nic, qp);
 		return;
 	}
+	nic_cc_timed_out(nic, qp);
 	node_event(n, qp->port, EV_QP_RETRY, qp->flow, qp->req.retry_left);
 	nic_qp_wake(nic, qp);
 	nic_kick(nic, qp->port);

@@ -51,14 +51,31 @@ int nic_cc_make(struct nic *nic, struct nic_qp *qp, bool sends)
 	if (qp->cc == NULL)
 		return -ENOMEM;
 	qp->cc->timer_at = SIMTIME_NEVER;
+	qp->cc->needs = cc_ops_of(nic->cfg.cc.algorithm)->needs;
 	qp->paced = true;
-	return 0;
+	if (!(qp->cc->needs & CC_NEEDS_ACK))
+		return 0;
+	qp->ack_tells = true;
+	if (qp->cc->needs & CC_NEEDS_RTT)
+		qp->cc->probes = calloc(NIC_PROBES, sizeof(*qp->cc->probes));
+	return qp->cc->needs & CC_NEEDS_RTT && qp->cc->probes == NULL ? -ENOMEM : 0;
+}
+
+unsigned nic_cc_feedback(const struct nic *sender, const struct nic_flow_config *flow)
+{
+	if (flow->transport != QP_RC || wr_is_rd_atomic(flow->op))
+		return 0;
+	return cc_ops_of(sender->cfg.cc.algorithm)->needs & CC_NEEDS_ACK;
 }
 
 void nic_cc_free(struct nic_qp *qp)
 {
+	if (qp->cc != NULL)
+		free(qp->cc->probes);
 	free(qp->cc);
 	free(qp->np);
+	free(qp->echo);
+	qp->echo = NULL;
 	qp->cc = NULL;
 	qp->np = NULL;
 }
@@ -83,8 +100,10 @@ void nic_cc_start(struct nic *nic)
 		struct nic_qp *qp = &nic->qps[i];
 		if (qp->cc == NULL)
 			continue;
-		cc_init(&qp->cc->cc, &nic->cfg.cc, nic->node.ports[qp->port].out->rate_bps, 0);
-		qp->cc->rate_bps = qp->cc->cc.rate_bps;
+		uint64_t line = nic->node.ports[qp->port].out->rate_bps;
+		cc_init(&qp->cc->cc, &nic->cfg.cc, line, nic->cfg.payload, 0);
+		qp->cc->rate_bps = line;
+		nic_cc_obey(nic, qp);
 	}
 }
 
@@ -97,8 +116,7 @@ static void set_window(const struct nic *nic, struct nic_qp *qp, uint64_t bytes)
 	rc_set_window(&qp->req, packets == 0 ? 1 : (uint32_t)packets);
 }
 
-// After an event: what the algorithm says now is done.
-static void obey(struct nic *nic, struct nic_qp *qp)
+void nic_cc_obey(struct nic *nic, struct nic_qp *qp)
 {
 	struct nic_cc *c = qp->cc;
 
@@ -127,7 +145,7 @@ void nic_cc_timer(struct nic *nic, struct nic_qp *qp)
 		return;
 	c->sent = false;
 	cc_timer(&c->cc, nic->node.now);
-	obey(nic, qp);
+	nic_cc_obey(nic, qp);
 }
 
 // The schedule is kept however late the port was, but for no more than one packet.
@@ -140,7 +158,7 @@ static simtime_t next_at(
 	return simtime_max(at + (simtime_t)(t >> BYTE_TIME_SHIFT), now);
 }
 
-void nic_cc_pace(struct nic *nic, struct nic_qp *qp, uint32_t payload, const struct frame *f)
+void nic_cc_pace(struct nic *nic, struct nic_qp *qp, uint32_t payload, struct frame *f)
 {
 	simtime_t now = nic->node.now;
 	struct nic_cc *c = qp->cc;
@@ -153,7 +171,9 @@ void nic_cc_pace(struct nic *nic, struct nic_qp *qp, uint32_t payload, const str
 	cc_timer(&c->cc, now);
 	cc_sent(&c->cc, now, wire);
 	c->sent = true;
-	obey(nic, qp);
+	if (frame_has_tail(f))
+		memset(frame_tail(f), 0, FRAME_TAIL_BYTES);
+	nic_cc_obey(nic, qp);
 	c->pace_at = next_at(c->pace_at, &c->pace_frac, c->byte_time, wire, now);
 	c->app_at = next_at(c->app_at, &qp->pace_frac, qp->pace_time, payload, now);
 	qp->pace_at = simtime_max(c->pace_at, c->app_at);
@@ -172,7 +192,7 @@ void nic_cc_cnp(struct nic *nic, struct nic_qp *qp)
 	c->cnps++;
 	cc_timer(&c->cc, nic->node.now);
 	cc_cnp(&c->cc, nic->node.now);
-	obey(nic, qp);
+	nic_cc_obey(nic, qp);
 }
 
 // ---- receiver --------------------------------------------------------------------------------

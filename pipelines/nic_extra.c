@@ -132,6 +132,8 @@ void nic_extra_request(struct nic *nic, unsigned port, struct nic_qp *qp, struct
 	nic_put_extensions(p, &r, NIC_QKEY, qp->qpn);
 	f->payload_pos = qp->payload_base + r.pos;
 	nic_request_sent(nic, qp, r.payload, r.again);
+	if (qp->ack_tells && r.ack_req && !r.again)
+		nic_probe_sent(qp, qp->req.nxt - 1, nic->node.now);
 	if (qp->paced) // a READ's data counts when it is asked for
 		nic_cc_pace(nic, qp, r.payload ? r.payload : r.dma_len, f);
 	node_send(&nic->node, port, f);

@@ -7,7 +7,7 @@
 //	nic_flow.c  flows and their queue pairs     nic_rx.c    arriving frames
 //	nic_qp.c    making queue pairs              nic_extra.c all but WRITE and SEND over RC
 //	nic_pfc.c   pauses felt and storms made     nic_recovery.c  selective repeat, tolerance
-//	nic_cc.c    congestion control: rates, CNPs
+//	nic_cc.c    congestion control: rates, CNPs  nic_feedback.c  what ACKs tell it
 //
 // A queue pair that has something to send is in one FIFO of its port and class; what it sends is
 // decided when its turn comes. Acknowledgements likewise: the queue pair waits in a FIFO and the
@@ -97,18 +97,36 @@ struct nic_extra {
 	simtime_t last_at;        // when `bytes` grew last
 };
 
+// A packet sent that asked for an acknowledgement.
+struct nic_probe {
+	uint64_t seq;
+	simtime_t at;
+};
+
+#define NIC_PROBES 256u // per queue pair; while all wait nothing more is timed
+
 // A queue pair's sender, if its rate or window is controlled.
 struct nic_cc {
 	struct cc cc;
-	uint64_t byte_time;    // of its rate on the wire, 0: the line's
-	uint64_t rate_bps;     // that byte_time is for
-	uint64_t window_bytes; // that the transport's window is for
-	simtime_t pace_at;     // when its rate allows the next packet
-	simtime_t app_at;      // when the flow's own rate does
-	uint32_t pace_frac;    // of pace_at, as nic_qp's
+	unsigned needs;           // enum cc_needs
+	uint8_t ttl;              // that the flow's packets begin with
+	uint32_t oldest, newest;  // free-running: probes[oldest..newest) wait
+	struct nic_probe *probes; // [NIC_PROBES], NULL: no RTTs are needed
+	uint64_t byte_time;       // of its rate on the wire, 0: the line's
+	uint64_t rate_bps;        // that byte_time is for
+	uint64_t window_bytes;    // that the transport's window is for
+	simtime_t pace_at;        // when its rate allows the next packet
+	simtime_t app_at;         // when the flow's own rate does
+	uint32_t pace_frac;       // of pace_at, as nic_qp's
 	simtime_t timer_at; // when the next NIC_TIMER_CC comes; SIMTIME_NEVER: none is on its way
 	bool sent;          // something since the last of them
 	uint64_t cnps;
+};
+
+// A queue pair's receiver, if the sender wants to know how its packets came.
+struct nic_echo {
+	bool ce;                        // one since the last acknowledgement was marked
+	uint8_t tail[FRAME_TAIL_BYTES]; // telemetry of the newest, if wanted
 };
 
 // A queue pair's receiver, on a NIC that sends CNPs.
@@ -135,6 +153,7 @@ struct nic_qp {
 	bool answers;          // answers to READs or atomics wait
 	bool ended;            // requester: done or failed
 	bool paced;            // pace_time or cc
+	bool ack_tells;        // its ACKs are for more than the transport: rec or cc
 	uint64_t pace_time;    // byte time of its rate, 0: not limited
 	uint64_t payload_base; // of the QP's stream in the flow's
 	simtime_t timer_at; // when the next NIC_TIMER_ACK comes; SIMTIME_NEVER: none is on its way
@@ -154,6 +173,7 @@ struct nic_qp {
 	// cold
 	struct nic_extra *extra; // NULL: see there
 	struct nic_np *np;       // NULL: no CNPs
+	struct nic_echo *echo;   // NULL: ACKs are for the transport only
 	uint32_t flow_local;     // index in the sender's flows[]
 	uint64_t retransmitted;
 	uint64_t timeouts;
@@ -386,6 +406,8 @@ void nic_cc_start(struct nic *nic);
 // For a queue pair just made; `sends`: data. Its CNP's shape is still to be filled in. 0 or
 // -ENOMEM.
 int nic_cc_make(struct nic *nic, struct nic_qp *qp, bool sends);
+// What the algorithm at `sender` must be told by acknowledgements: enum cc_needs.
+unsigned nic_cc_feedback(const struct nic *sender, const struct nic_flow_config *flow);
 void nic_cc_free(struct nic_qp *qp);
 // A packet with CE arrived for it.
 void nic_cc_ce(struct nic *nic, unsigned port, struct nic_qp *qp);
@@ -395,9 +417,26 @@ void nic_cc_cnp(struct nic *nic, struct nic_qp *qp);
 void nic_cc_send_cnp(struct nic *nic, unsigned port, struct frame *f);
 // `f` of a paced queue pair is about to be sent, `payload` bytes count against its flow's rate:
 // when may the next go?
-void nic_cc_pace(struct nic *nic, struct nic_qp *qp, uint32_t payload, const struct frame *f);
+void nic_cc_pace(struct nic *nic, struct nic_qp *qp, uint32_t payload, struct frame *f);
+// After an event: what the algorithm says now is done.
+void nic_cc_obey(struct nic *nic, struct nic_qp *qp);
 void nic_cc_timer(struct nic *nic, struct nic_qp *qp);
 void nic_cc_drain(struct nic *nic);
+
+// nic_feedback.c
+// The receiver's side of a queue pair just made, for a sender that needs `feedback`. 0 or -ENOMEM.
+int nic_echo_make(struct nic_qp *qp, unsigned feedback);
+// A packet arrived: keeps its telemetry.
+void nic_echo_take(struct nic_qp *qp, const struct frame *f);
+// Writes what is to be echoed into an acknowledgement with that BTH.
+void nic_echo_put(struct nic_qp *qp, struct frame *f, uint8_t *bth);
+// A request was sent for the first time and asks for an acknowledgement.
+void nic_probe_sent(struct nic_qp *qp, uint64_t seq, simtime_t now);
+// An acknowledgement came; una was `before`, and rc_rx_ack() said `result`.
+void nic_cc_acked(struct nic *nic, struct nic_qp *qp, const struct frame *f, const uint8_t *bth,
+	uint64_t before, int result);
+// The retransmission timer expired and the transport went back.
+void nic_cc_timed_out(struct nic *nic, struct nic_qp *qp);
 
 // nic_recovery.c
 // For a queue pair just made: what its NIC's settings ask for, if anything. `sends`: it is the

@@ -89,14 +89,14 @@ static uint8_t *put_network(uint8_t *p, const struct qp_way *w, uint16_t bytes, 
 // One shape of the frames of a queue pair: its extension headers are those of the opcode and `more`
 // bytes. Returns the offset of the BTH's last word.
 static uint8_t make_shape(struct nic_shape *shape, const struct qp_way *w, uint8_t opcode,
-	unsigned more, uint16_t payload)
+	unsigned more, uint16_t payload, enum frame_kind kind)
 {
 	const struct nic_flow_config *c = w->cfg;
 	uint8_t *head = shape->head, *p;
 	unsigned pad = -payload & 3u, ext = roce_header_bytes(opcode) - BTH_BYTES + more;
 	uint16_t bytes = (uint16_t)(BTH_BYTES + ext + payload + pad + ICRC_BYTES);
 	uint16_t type = c->roce1 ? ETHERTYPE_ROCE1 : c->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4;
-	struct frame f = {.kind = FRAME_IP,
+	struct frame f = {.kind = (uint8_t)kind,
 		.opcode = opcode,
 		.payload_len = payload,
 		.dst = w->d->endpoint,
@@ -112,6 +112,8 @@ static uint8_t make_shape(struct nic_shape *shape, const struct qp_way *w, uint8
 		(uint8_t)(f.l3_off + (c->ipv6 || c->roce1 ? IPV6_HEADER_BYTES : IPV4_HEADER_BYTES));
 	p = put_network(p, w, bytes, &f);
 	f.len = (uint16_t)(p - head + bytes);
+	if (frame_has_tail(&f))
+		f.len += FRAME_TAIL_BYTES;
 	p = bth_put(p, opcode, BTH_MIG, pad, w->dest_qpn, false, 0);
 	f.head_len = (uint16_t)(p - head + ext);
 	f.flags = FRAME_F_PARSED | FRAME_F_SYNTH | FRAME_F_ROCE | FRAME_F_HEAD;
@@ -143,8 +145,12 @@ static uint8_t answer_opcode(const struct nic_flow_config *c, enum rc_place plac
 
 // `sends`: of requests; else, if the flow's operation has them, of answers. `full`: bytes of a
 // packet with all the payload it can have.
-static void make_shapes(struct nic_qp *qp, const struct qp_way *w, bool sends, uint16_t full)
+// `feedback`: what the sender of data must be told, enum cc_needs.
+static void make_shapes(
+	struct nic_qp *qp, const struct qp_way *w, bool sends, uint16_t full, unsigned feedback)
 {
+	enum frame_kind forth = feedback & CC_NEEDS_INT ? FRAME_INT : FRAME_IP;
+	enum frame_kind back = feedback & CC_NEEDS_INT ? FRAME_INT_ECHO : FRAME_IP;
 	const struct nic_flow_config *c = w->cfg;
 	bool rd_atomic = wr_is_rd_atomic(c->op), data = !rd_atomic || (!sends && c->op == WR_READ);
 	uint16_t last = (uint16_t)((c->message_bytes - 1) % full + 1);
@@ -153,11 +159,11 @@ static void make_shapes(struct nic_qp *qp, const struct qp_way *w, bool sends, u
 		uint8_t opcode =
 			sends || !rd_atomic ? request_opcode(c, place) : answer_opcode(c, place);
 		uint16_t payload = place & RC_LAST ? last : full;
-		make_shape(&qp->shape[place], w, opcode, 0, data ? payload : 0);
+		make_shape(&qp->shape[place], w, opcode, 0, data ? payload : 0, forth);
 	}
-	qp->psn_off = make_shape(&qp->shape[NIC_SHAPE_ACK], w, ROCE_ACK, 0, 0);
+	qp->psn_off = make_shape(&qp->shape[NIC_SHAPE_ACK], w, ROCE_ACK, 0, 0, back);
 	if (qp->rec != NULL)
-		make_shape(&qp->rec->sack, w, ROCE_ACK, ROCE_SACK_BYTES, 0);
+		make_shape(&qp->rec->sack, w, ROCE_ACK, ROCE_SACK_BYTES, 0, back);
 }
 
 // ---- the two ends ----------------------------------------------------------------------------
@@ -217,17 +223,22 @@ static void make_cnp(const struct nic *nic, struct nic_np *np, const struct qp_w
 		cfg.pcp = nic->cfg.np.cnp_802p_prio;
 	way.cfg = &cfg;
 	way.tos = (uint8_t)(nic->cfg.np.cnp_dscp << 2 | ECN_NOT_ECT);
-	np->psn_off = make_shape(&np->cnp, &way, ROCE_OP_CNP, 0, 0);
+	np->psn_off = make_shape(&np->cnp, &way, ROCE_OP_CNP, 0, 0, FRAME_IP);
 	np->cnp.head[np->psn_off - 4] |= BTH_BECN;
 }
 
 static int make_cc(struct nic *nic, struct nic_qp *qp, const struct nic_flow_config *cfg,
 	const struct qp_way *way, bool requester)
 {
-	bool answers = cfg->op == WR_READ;
+	bool answers = cfg->op == WR_READ, sends = requester ? !wr_is_rd_atomic(cfg->op) : answers;
+	// What needs acknowledgements controls nothing that has none.
+	bool told = !(cc_ops_of(nic->cfg.cc.algorithm)->needs & CC_NEEDS_ACK) ||
+		    nic_cc_feedback(nic, cfg) != 0;
 
-	if (nic_cc_make(nic, qp, requester ? !wr_is_rd_atomic(cfg->op) : answers) < 0)
+	if (nic_cc_make(nic, qp, sends && told) < 0)
 		return -ENOMEM;
+	if (qp->cc != NULL)
+		qp->cc->ttl = cfg->ttl ? cfg->ttl : NIC_DEFAULT_TTL;
 	if (qp->np != NULL)
 		make_cnp(nic, qp->np, way);
 	return 0;
@@ -268,7 +279,10 @@ static int make_qp(const struct nic_flow_config *cfg, const struct qp_end *from,
 		.dest_qpn = to->qpn,
 		.sport = sport,
 		.tos = (uint8_t)(cfg->dscp << 2 | (nc->ecn_capable ? ECN_ECT0 : ECN_NOT_ECT))};
-	make_shapes(qp, &way, sends, payload);
+	unsigned feedback = nic_cc_feedback(sends ? from->nic : to->nic, cfg);
+	make_shapes(qp, &way, sends, payload, feedback);
+	if (!sends && nic_echo_make(qp, feedback) < 0)
+		return -ENOMEM;
 	return make_cc(from->nic, qp, cfg, &way, sends);
 }
 

@@ -58,6 +58,7 @@ int nic_recovery_make(struct nic *nic, struct nic_qp *qp, bool sends, uint32_t p
 	if (qp->rec == NULL)
 		return -ENOMEM;
 	memset(qp->rec, 0, sizeof(*qp->rec));
+	qp->ack_tells = true;
 	return sends ? make_sender(nic, qp) : make_receiver(nic, qp, peer_window);
 }
 

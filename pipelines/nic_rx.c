@@ -135,10 +135,17 @@ static void received_ack(struct nic *nic, struct nic_qp *qp, const uint8_t *aeth
 	acknowledged(nic, qp, syndrome, result);
 }
 
-static __attribute__((noinline)) void received_ack_recovering(
+static __attribute__((noinline)) void received_telling_ack(
 	struct nic *nic, struct nic_qp *qp, const struct frame *f, const uint8_t *bth, uint32_t psn)
 {
-	acknowledged(nic, qp, bth[BTH_BYTES], nic_recovery_ack(nic, qp, f, bth, psn));
+	uint64_t una = qp->req.una;
+	int result = qp->rec != NULL
+			     ? nic_recovery_ack(nic, qp, f, bth, psn)
+			     : rc_rx_ack(&qp->req, nic->node.now, psn, get_be32(bth + BTH_BYTES));
+
+	if (qp->cc != NULL && qp->cc->needs & CC_NEEDS_ACK && !qp->ended)
+		nic_cc_acked(nic, qp, f, bth, una, result);
+	acknowledged(nic, qp, bth[BTH_BYTES], result);
 }
 
 static bool gid_is(const uint8_t gid[16], bool ipv6, const uint8_t *ip)
@@ -159,9 +166,13 @@ static bool from_peer(const struct nic_qp *qp, const uint8_t *ip)
 	return v6 == qp->ipv6 && memcmp(ip + (v6 ? 8 : 12), qp->peer_ip, v6 ? 16 : 4) == 0;
 }
 
+// What is known of a packet: that it is as a NIC of this fabric made it, that it is and carries
+// telemetry, or nothing.
+enum how { LOCAL, TELLING, FOREIGN };
+
 // A RoCE packet for one of this port's addresses.
 static inline __attribute__((always_inline)) void received(struct nic *nic, unsigned port,
-	struct frame *f, const uint8_t *bth, uint8_t opcode, uint32_t payload, bool foreign)
+	struct frame *f, const uint8_t *bth, uint8_t opcode, uint32_t payload, enum how how)
 {
 	struct node *n = &nic->node;
 	uint64_t words = get_be64(bth + 4); // FECN.. 8, DestQP 24, AckReq.. 8, PSN 24
@@ -176,24 +187,28 @@ static inline __attribute__((always_inline)) void received(struct nic *nic, unsi
 	struct nic_qp *qp = &nic->qps[index];
 	const uint8_t *ip = frame_data(f) + f->l3_off;
 
-	if (foreign && !from_peer(qp, ip)) {
+	if (how == FOREIGN && !from_peer(qp, ip)) {
 		node_drop(n, port, f, DROP_NO_QP);
 		return;
 	}
+	if (how == TELLING && qp->echo != NULL)
+		nic_echo_take(qp, f);
 
 	nic->ctr.rdma_rx_packets++;
 	if (ip_ecn(ip) == ECN_CE) {
 		nic->ctr.np_ecn_marked_roce_packets++;
 		n->ports[port].ctr->ce_seen[f->tc]++;
 		nic_cc_ce(nic, port, qp);
+		if (qp->echo != NULL)
+			qp->echo->ce = true;
 	}
 	if (rc_is_request(opcode) && rc_opcode_rules[opcode].plain && !qp->resp.checked) {
 		received_request(nic, qp, opcode, psn, words >> 31 & 1, payload);
 	} else if (opcode == ROCE_ACK) {
-		if (likely(qp->rec == NULL))
+		if (likely(!qp->ack_tells))
 			received_ack(nic, qp, bth + BTH_BYTES, psn);
 		else
-			received_ack_recovering(nic, qp, f, bth, psn);
+			received_telling_ack(nic, qp, f, bth, psn);
 	} else if (opcode == ROCE_OP_CNP) {
 		nic_cc_cnp(nic, qp);
 	} else if (!nic_extra_received(nic, qp, bth, opcode, payload)) {
@@ -242,7 +257,7 @@ static void foreign_ip(struct nic *nic, unsigned port, struct frame *f, const st
 	} else {
 		f->l3_off = (uint8_t)p->l3_off;
 		f->l4_off = (uint8_t)p->l4_off;
-		received(nic, port, f, p->data + p->bth_off, p->opcode, p->payload_len, true);
+		received(nic, port, f, p->data + p->bth_off, p->opcode, p->payload_len, FOREIGN);
 	}
 }
 
@@ -263,7 +278,7 @@ static void roce1(struct nic *nic, unsigned port, struct frame *f, const struct 
 	} else {
 		f->l3_off = (uint8_t)p->l3_off;
 		f->l4_off = (uint8_t)(p->bth_off - UDP_HEADER_BYTES);
-		received(nic, port, f, p->data + p->bth_off, p->opcode, p->payload_len, true);
+		received(nic, port, f, p->data + p->bth_off, p->opcode, p->payload_len, FOREIGN);
 	}
 }
 
@@ -296,15 +311,27 @@ static __attribute__((noinline)) void slow_path(struct nic *nic, unsigned port, 
 	}
 }
 
+static __attribute__((noinline)) void telling(struct nic *nic, unsigned port, struct frame *f)
+{
+	if (f->dst != nic->ports[port].cfg.endpoint)
+		node_drop(&nic->node, port, f, DROP_NOT_FOR_US);
+	else
+		received(nic, port, f, frame_data(f) + f->l4_off + UDP_HEADER_BYTES, f->opcode,
+			f->payload_len, TELLING);
+}
+
 void nic_take(struct nic *nic, unsigned port, struct frame *f)
 {
 	if (unlikely((f->flags & FAST_FLAGS) != FAST_FLAGS || f->kind != FRAME_IP)) {
-		slow_path(nic, port, f);
+		if ((f->flags & FAST_FLAGS) == FAST_FLAGS && f->kind == FRAME_INT)
+			telling(nic, port, f);
+		else
+			slow_path(nic, port, f);
 	} else if (unlikely(f->dst != nic->ports[port].cfg.endpoint)) {
 		node_drop(&nic->node, port, f, DROP_NOT_FOR_US);
 	} else {
 		received(nic, port, f, frame_data(f) + f->l4_off + UDP_HEADER_BYTES, f->opcode,
-			f->payload_len, false);
+			f->payload_len, LOCAL);
 	}
 }
 

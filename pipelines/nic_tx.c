@@ -17,8 +17,11 @@ static inline void send_request(struct nic *nic, unsigned port, struct nic_qp *q
 		reth_put(p, r.wr->remote_addr + r.pos, r.wr->rkey, r.dma_len);
 	f->payload_pos = qp->payload_base + r.pos;
 	nic_request_sent(nic, qp, r.payload, r.again);
-	if (unlikely(qp->paced))
+	if (unlikely(qp->paced)) {
+		if (r.ack_req && !r.again)
+			nic_probe_sent(qp, qp->req.nxt - 1, nic->node.now);
 		nic_cc_pace(nic, qp, r.payload, f);
+	}
 	node_send(&nic->node, port, f);
 }
 
@@ -26,15 +29,20 @@ static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *
 {
 	struct rc_ack a;
 
+	uint8_t *aeth;
+
 	rc_tx_ack(&qp->resp, &a);
 	nic->ctr.rdma_tx_packets++;
 	if (likely((a.syndrome & AETH_TYPE_MASK) == AETH_ACK)) {
-		aeth_put(nic_put_shape(qp, &qp->shape[NIC_SHAPE_ACK], f, a.psn), a.syndrome, a.msn);
+		aeth = nic_put_shape(qp, &qp->shape[NIC_SHAPE_ACK], f, a.psn);
 		nic->ctr.acks_sent++;
 	} else {
-		aeth_put(nic_recovery_sack(qp, f, &a), a.syndrome, a.msn);
+		aeth = nic_recovery_sack(qp, f, &a);
 		nic->ctr.naks_sent++;
 	}
+	aeth_put(aeth, a.syndrome, a.msn);
+	if (unlikely(qp->echo != NULL))
+		nic_echo_put(qp, f, aeth - BTH_BYTES);
 	node_send(&nic->node, port, f);
 }
 

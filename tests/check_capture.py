@@ -314,7 +314,7 @@ def ask_scapy(frames):
         return None
     errors = []
     for f in frames:
-        packet = Ether(f.data)
+        packet = Ether(f.data[:14 + be16(f.data, 16)])  # it would count a trailer in
         if BTH not in packet:
             errors.append("frame %d: scapy finds no BTH" % f.number)
             continue

@@ -191,12 +191,31 @@ static json_t *cc_json(const struct sc_nic *nic)
 	json_t *o = json_object();
 
 	set_text(o, "algorithm", cc_name(nic->cc.algorithm));
-	if (nic->cc.algorithm != CC_DCQCN)
-		return o;
-#define X(field, type, quantity, def, low, high, help) \
-	set_int(o, #field, (uint64_t)nic->cc.dcqcn.field);
-	DCQCN_PARAMS(X)
-#undef X
+#define PARAM(value, field)           set_int(o, #field, (uint64_t)(value));
+#define X_dcqcn(f, t, q, d, l, h, x)  PARAM(nic->cc.dcqcn.f, f)
+#define X_dctcp(f, t, q, d, l, h, x)  PARAM(nic->cc.dctcp.f, f)
+#define X_timely(f, t, q, d, l, h, x) PARAM(nic->cc.timely.f, f)
+#define X_swift(f, t, q, d, l, h, x)  PARAM(nic->cc.swift.f, f)
+#define X_hpcc(f, t, q, d, l, h, x)   PARAM(nic->cc.hpcc.f, f)
+	switch (nic->cc.algorithm) {
+	case CC_DCQCN:
+		DCQCN_PARAMS(X_dcqcn)
+		break;
+	case CC_DCTCP:
+		DCTCP_PARAMS(X_dctcp)
+		break;
+	case CC_TIMELY:
+		TIMELY_PARAMS(X_timely)
+		break;
+	case CC_SWIFT:
+		SWIFT_PARAMS(X_swift)
+		break;
+	case CC_HPCC:
+		HPCC_PARAMS(X_hpcc)
+		break;
+	default:
+		break;
+	}
 	return o;
 }
 

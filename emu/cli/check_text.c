@@ -208,23 +208,44 @@ static void print_recovery(const struct sc_nic *nic, FILE *out)
 
 static void print_cc(const struct sc_nic *nic, FILE *out)
 {
-	const struct dcqcn_params *p = &nic->cc.dcqcn;
-
-	if (nic->cc.algorithm == CC_DCQCN) {
-		fprintf(out, "  dcqcn");
-#define CC_BOOL(value)         (value) ? "yes" : "no"
-#define CC_TIME(value)         duration(value)
-#define CC_RATE(value)         rate(value)
-#define CC_RATE_LINE(value)    (value) != 0 ? rate(value) : "line"
-#define CC_RATE_CURRENT(value) (value) != 0 ? rate(value) : "current"
-#define CC_SIZE(value)         bytes(value)
-#define CC_COUNT(value)        show(Q_COUNT, value)
-#define X(field, type, quantity, def, low, high, help) \
-	fprintf(out, " " #field " %s", CC_##quantity(p->field));
-		DCQCN_PARAMS(X)
-#undef X
-		fputc('\n', out);
+#define CC_BOOL(value)                  (value) ? "yes" : "no"
+#define CC_TIME(value)                  duration(value)
+#define CC_RATE(value)                  rate(value)
+#define CC_RATE_LINE(value)             (value) != 0 ? rate(value) : "line"
+#define CC_RATE_CURRENT(value)          (value) != 0 ? rate(value) : "current"
+#define CC_SIZE(value)                  bytes(value)
+#define CC_COUNT(value)                 show(Q_COUNT, value)
+#define CC_FRACTION(value)              show(Q_PROBABILITY, value)
+#define CC_FACTOR(value)                show(Q_FACTOR, value)
+#define CC_SHOW(value, field, quantity) fprintf(out, " " #field " %s", CC_##quantity(value));
+#define X_dcqcn(f, t, q, d, l, h, x)    CC_SHOW(nic->cc.dcqcn.f, f, q)
+#define X_dctcp(f, t, q, d, l, h, x)    CC_SHOW(nic->cc.dctcp.f, f, q)
+#define X_timely(f, t, q, d, l, h, x)   CC_SHOW(nic->cc.timely.f, f, q)
+#define X_swift(f, t, q, d, l, h, x)    CC_SHOW(nic->cc.swift.f, f, q)
+#define X_hpcc(f, t, q, d, l, h, x)     CC_SHOW(nic->cc.hpcc.f, f, q)
+	if (nic->cc.algorithm != CC_NONE)
+		fprintf(out, "  %s", cc_name(nic->cc.algorithm));
+	switch (nic->cc.algorithm) {
+	case CC_DCQCN:
+		DCQCN_PARAMS(X_dcqcn)
+		break;
+	case CC_DCTCP:
+		DCTCP_PARAMS(X_dctcp)
+		break;
+	case CC_TIMELY:
+		TIMELY_PARAMS(X_timely)
+		break;
+	case CC_SWIFT:
+		SWIFT_PARAMS(X_swift)
+		break;
+	case CC_HPCC:
+		HPCC_PARAMS(X_hpcc)
+		break;
+	default:
+		break;
 	}
+	if (nic->cc.algorithm != CC_NONE)
+		fputc('\n', out);
 	if (nic->np.enable)
 		fprintf(out,
 			"  np scope %s min_time_between_cnps %s cnp_dscp %u cnp_802p_prio %u\n",

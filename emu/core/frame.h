@@ -33,10 +33,12 @@
 #define ETH_MIN_BYTES      60 // without FCS
 
 enum frame_kind {
-	FRAME_IP,      // IPv4 or IPv6, to be routed
-	FRAME_ROCE1,   // RoCE v1, to be switched; its GRH passes for IPv6, l4_off is BTH - 8
-	FRAME_CONTROL, // MAC control (PFC, PAUSE): ends at the next node
-	FRAME_LOCAL,   // ARP, ND: answered by the next switch or ended there
+	FRAME_IP,       // IPv4 or IPv6, to be routed
+	FRAME_ROCE1,    // RoCE v1, to be switched; its GRH passes for IPv6, l4_off is BTH - 8
+	FRAME_CONTROL,  // MAC control (PFC, PAUSE): ends at the next node
+	FRAME_LOCAL,    // ARP, ND: answered by the next switch or ended there
+	FRAME_INT,      // IP, with a trailer that switches put their telemetry into
+	FRAME_INT_ECHO, // IP, with such a trailer on its way back
 };
 
 enum frame_flag {
@@ -150,6 +152,21 @@ static inline struct frame *frame_queue_pop(struct frame_queue *q)
 // Room for the headers of a built-in NIC's frame: Ethernet 14 + 802.1Q 4 + IPv6 40 + UDP 8 + BTH 12
 // + the longest extension (AtomicETH 28) + slack; a multiple of the cache line.
 #define FRAME_HEAD_ROOM 192
+
+// FRAME_INT and FRAME_INT_ECHO, always from the pool of heads: the last FRAME_TAIL_BYTES bytes of
+// the frame are kept here, behind its headers.
+#define FRAME_TAIL_OFFSET 144
+#define FRAME_TAIL_BYTES  42 // INT_BYTES of pcap/int.h
+
+static inline bool frame_has_tail(const struct frame *f)
+{
+	return f->kind >= FRAME_INT;
+}
+
+static inline uint8_t *frame_tail(const struct frame *f)
+{
+	return (uint8_t *)(uintptr_t)(f + 1) + FRAME_TAIL_OFFSET;
+}
 
 // Two pools per fabric: `heads` for built-in NICs' frames and control frames, `full` for frames
 // that come from outside (real ports, replay) and carry all their bytes.

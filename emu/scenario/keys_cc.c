@@ -34,6 +34,9 @@ const struct word dcqcn_preset_words[] = {
 #define K_RATE_CURRENT_(f, n, d, l, h, t) \
 	NUM(struct sc_nic, f, n, Q_RATE, d, l, h, t, .word = "current", .word_value = 0)
 
+#define K_FRACTION_(f, n, d, l, h, t) NUM(struct sc_nic, f, n, Q_PROBABILITY, d, l, h, t)
+#define K_FACTOR_(f, n, d, l, h, t)   NUM(struct sc_nic, f, n, Q_FACTOR, d, l, h, t)
+
 #define DCQCN_KEY(field, type, quantity, def, low, high, help) \
 	K_##quantity##_(cc.dcqcn.field, #field, def, low, high, help),
 
@@ -43,6 +46,30 @@ SECTION(sec_dcqcn, "hosts.NAME.nic.dcqcn",
 		"what the other parameters are unless given: ConnectX as shipped; the paper (SIGCOMM 2015); "
 		"HPCC's ns-3 model; the settings it was compared with"),
 	DCQCN_PARAMS(DCQCN_KEY));
+
+#define DCTCP_KEY(field, type, quantity, def, low, high, help) \
+	K_##quantity##_(cc.dctcp.field, #field, def, low, high, help),
+SECTION(sec_dctcp, "hosts.NAME.nic.dctcp",
+	"DCTCP (RFC 8257): window by the share of packets whose CE is echoed in the BECN of ACKs.",
+	DCTCP_PARAMS(DCTCP_KEY));
+
+#define TIMELY_KEY(field, type, quantity, def, low, high, help) \
+	K_##quantity##_(cc.timely.field, #field, def, low, high, help),
+SECTION(sec_timely, "hosts.NAME.nic.timely",
+	"TIMELY (SIGCOMM 2015): rate by the gradient of the RTT of every ack_every-th packet.",
+	TIMELY_PARAMS(TIMELY_KEY));
+
+#define SWIFT_KEY(field, type, quantity, def, low, high, help) \
+	K_##quantity##_(cc.swift.field, #field, def, low, high, help),
+SECTION(sec_swift, "hosts.NAME.nic.swift",
+	"Swift (SIGCOMM 2020): window by the RTT of each packet against a target.",
+	SWIFT_PARAMS(SWIFT_KEY));
+
+#define HPCC_KEY(field, type, quantity, def, low, high, help) \
+	K_##quantity##_(cc.hpcc.field, #field, def, low, high, help),
+SECTION(sec_hpcc, "hosts.NAME.nic.hpcc",
+	"HPCC (SIGCOMM 2019): window and rate by the telemetry (INT) that each packet collects.",
+	HPCC_PARAMS(HPCC_KEY));
 
 static const struct word autos[] = {{"auto", SC_UNSET}, {"yes", 1}, {"no", 0}, {NULL, 0}};
 static const struct word scopes[] = {

@@ -35,6 +35,14 @@ static const char *problem_of(
 		return "READ and atomics with `ooo` or selective-repeat, expected neither";
 	if (wr_is_rd_atomic(f->op) && src->max_rd_atomic > dst->max_rd_atomic)
 		return "a larger `max_rd_atomic` at src than at dst, expected one not above it";
+	// Whose data it is decides.
+	unsigned needs = cc_ops_of((f->op == WR_READ ? dst : src)->cc.algorithm)->needs;
+	if (needs & CC_NEEDS_ACK && (f->transport != QP_RC || f->op == WR_READ))
+		return "a congestion control that works by acknowledgements, which this flow's "
+		       "data has "
+		       "none of, expected cc none or dcqcn, or RC SEND or WRITE";
+	if (needs & CC_NEEDS_INT && f->roce1)
+		return "RoCE v1 with cc hpcc, expected another or v2";
 	if (f->roce1 && src->recovery == SC_SELECTIVE_REPEAT)
 		return "RoCE v1 with selective-repeat, expected go-back-N";
 	return NULL;

@@ -211,5 +211,6 @@ bool load_whole(struct loader *l)
 	ok = check_end(l) && ok;
 	ok = check_recovery(l) && ok;
 	ok = check_transport(l) && ok;
+	ok = check_cc(l) && ok;
 	return check_mtu(l) && ok;
 }

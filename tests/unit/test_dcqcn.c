@@ -17,7 +17,7 @@ static struct cc cc;
 static void begin(enum dcqcn_preset preset, uint64_t line)
 {
 	params = (struct cc_params){.algorithm = CC_DCQCN, .dcqcn = dcqcn_preset(preset)};
-	cc_init(&cc, &params, line, 0);
+	cc_init(&cc, &params, line, 1024, 0);
 }
 
 static void is_unlimited_and_without_timer_until_a_cnp_comes(void **state)
@@ -220,9 +220,9 @@ static void algorithms_are_found_by_name(void **state)
 	assert_int_equal(cc_by_name("none"), CC_NONE);
 	assert_int_equal(cc_by_name("cubic"), CC_ALGORITHM_COUNT);
 	params.algorithm = CC_NONE;
-	cc_init(&cc, &params, GBPS, 0);
+	cc_init(&cc, &params, GBPS, 1024, 0);
 	cc_cnp(&cc, 0);
-	cc_loss(&cc, 0, true);
+	cc_loss(&cc, 0, 0, true);
 	assert_int_equal(cc.rate_bps, GBPS);
 	assert_true(cc.deadline == SIMTIME_NEVER);
 }

@@ -41,7 +41,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/psn.h"
+#include "pcap/psn.h"
 #include "pcap/roce.h"
 
 #define FAULT_PSN_WINDOW (1u << 14)

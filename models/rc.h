@@ -23,10 +23,10 @@
 #include <stdint.h>
 
 #include "emu/core/simtime.h"
-#include "models/psn.h"
 #include "models/rc_adaptive.h"
 #include "models/rc_responder.h"
 #include "models/verbs.h"
+#include "pcap/psn.h"
 #include "pcap/roce.h"
 
 #define RC_WINDOW_MAX    (PSN_HALF - 1)

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "emu/core/simtime.h"
-#include "models/psn.h"
 #include "models/rc_memory.h"
 #include "models/verbs.h"
+#include "pcap/psn.h"
 #include "pcap/roce.h"
 
 #define RC_MESSAGE_MAX  (UINT32_C(1) << 31)

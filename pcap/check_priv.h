@@ -9,6 +9,7 @@
 
 #include "pcap/check.h"
 #include "pcap/codec.h"
+#include "pcap/psn.h"
 
 // Power of two. Holes beyond it are forgotten, oldest first.
 #define CHECK_HOLES 32
@@ -164,17 +165,6 @@ struct sight {
 	const struct pkt *p;
 	uint32_t tap;
 };
-
-// a - b of 24-bit sequence numbers, signed (IBTA 9.7.2).
-static inline int32_t psn_diff(uint32_t a, uint32_t b)
-{
-	return (int32_t)((a - b) << 8) >> 8;
-}
-
-static inline uint32_t psn_add(uint32_t a, uint32_t n)
-{
-	return (a + n) & PSN_MASK;
-}
 
 // check_finding.c
 void check_found(struct check *c, enum check_kind kind, uint32_t tap, struct flow *flow,

@@ -38,6 +38,7 @@
 
 #include "emu/core/rng.h"
 #include "pcap/build.h"
+#include "pcap/psn.h"
 
 #define PSN_SPAN        (1u << 16) // most PSNs that may still be answered
 #define PSN_FAR         (1u << 20) // further apart is another connection
@@ -45,15 +46,9 @@
 #define SEARCH_PER_HALF (100 * SIM_NS)
 #define SEARCH_BURST    (100 * SIM_US)
 
-// a - b of 24 bits, with its sign.
-static int32_t psn_minus(uint32_t a, uint32_t b)
-{
-	return (int32_t)((a - b) << 8) >> 8;
-}
-
 static bool near(uint32_t a, uint32_t b)
 {
-	int32_t d = psn_minus(a, b);
+	int32_t d = psn_diff(a, b);
 
 	return d < (int32_t)PSN_FAR && d > -(int32_t)PSN_FAR;
 }
@@ -210,9 +205,9 @@ static void note_request(struct edge_qp_table *t, struct edge_qp *qp, const stru
 		qp->top = end;
 		return;
 	}
-	if (psn_minus(end, qp->top) > 0)
+	if (psn_diff(end, qp->top) > 0)
 		qp->top = end;
-	if (psn_minus(qp->top, qp->una) > (int32_t)PSN_SPAN)
+	if (psn_diff(qp->top, qp->una) > (int32_t)PSN_SPAN)
 		qp->una = (qp->top - PSN_SPAN) & PSN_MASK;
 }
 
@@ -223,7 +218,7 @@ static bool fits(const struct edge_qp *asker, const struct edge_qp *to, uint32_t
 {
 	return asker->asks && asker->side != to->side &&
 	       (asker->other == EDGE_QP_UNKNOWN || now - asker->agreed > EDGE_QP_IDLE) &&
-	       psn_minus(psn, asker->una) >= 0 && psn_minus(psn, asker->top) < 0 &&
+	       psn_diff(psn, asker->una) >= 0 && psn_diff(psn, asker->top) < 0 &&
 	       memcmp(&asker->pair, &to->pair, sizeof(to->pair)) == 0;
 }
 
@@ -275,7 +270,7 @@ known:
 	// All before it are answered; so is it, unless it is what is asked for again.
 	bool nak = aeth != NULL && (aeth[0] & AETH_TYPE_MASK) != AETH_ACK;
 	uint32_t una = (p->psn + !nak) & PSN_MASK;
-	if (psn_minus(una, asker->una) > 0 && psn_minus(una, asker->top) <= 0)
+	if (psn_diff(una, asker->una) > 0 && psn_diff(una, asker->top) <= 0)
 		asker->una = una;
 	return learnt;
 }

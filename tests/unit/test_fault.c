@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "models/fault.h"
-#include "models/psn.h"
+#include "pcap/psn.h"
 #include "pcap/roce.h"
 
 #define A UINT64_C(0xa)

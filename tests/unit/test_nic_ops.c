@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "models/psn.h"
+#include "pcap/psn.h"
 #include "nic_seen.h"
 
 static struct nic_flow_config op_flow(enum wr_op op, enum qp_transport transport)

@@ -152,10 +152,7 @@ void nic_cc_timer(struct nic *nic, struct nic_qp *qp)
 static simtime_t next_at(
 	simtime_t at, uint32_t *frac, uint64_t byte_time, uint32_t bytes, simtime_t now)
 {
-	uint64_t t = byte_time * bytes + *frac;
-
-	*frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
-	return simtime_max(at + (simtime_t)(t >> BYTE_TIME_SHIFT), now);
+	return simtime_max(at + serialization_step(byte_time, bytes, frac), now);
 }
 
 void nic_cc_pace(struct nic *nic, struct nic_qp *qp, uint32_t payload, struct frame *f)

@@ -42,3 +42,13 @@ static inline simtime_t serialization_time(uint64_t byte_time, uint32_t bytes)
 {
 	return (simtime_t)((byte_time * bytes) >> BYTE_TIME_SHIFT);
 }
+
+// The same for one after another: what is below a picosecond is kept in `frac`, in units of
+// 2^-BYTE_TIME_SHIFT, so that many small steps add up to what they are together.
+static inline simtime_t serialization_step(uint64_t byte_time, uint32_t bytes, uint32_t *frac)
+{
+	uint64_t t = byte_time * bytes + *frac;
+
+	*frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
+	return (simtime_t)(t >> BYTE_TIME_SHIFT);
+}

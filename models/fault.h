@@ -72,6 +72,7 @@ enum fault_pick {
 
 #define FAULT_QP_ALL    0 // all queue pairs as one stream of frames
 #define FAULT_QP_EACH   UINT32_MAX
+#define FAULT_RULES_MAX 64u  // on a lane
 #define FAULT_QPS_MAX   256u // queue pairs that a rule can tell apart on a lane
 #define FAULT_ANY       UINT32_MAX
 #define FAULT_NO_OPCODE (-1)

@@ -22,6 +22,7 @@
 #include "models/verbs.h"
 
 #define APP_CONNECTIONS 16
+#define NIC_APPS_MAX    16u // per NIC
 #define APP_GRH_BYTES   40  // before every datagram in its receive buffer
 #define APP_DEPTH       256 // work requests an application may have in either queue of a pair
 

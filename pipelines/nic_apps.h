@@ -8,8 +8,6 @@
 #include "emu/core/node.h"
 #include "pipelines/app.h"
 
-#define NIC_APPS_MAX 16 // per NIC
-
 struct nic_app_config {
 	enum app_kind kind;
 	struct app_config app;

@@ -23,6 +23,7 @@
 #include "models/sr.h"
 #include "models/uc.h"
 #include "models/ud.h"
+#include "pcap/mad.h"
 #include "pipelines/nic.h"
 
 #define NIC_QPN_FIRST 0x100 // below: reserved and management queue pairs
@@ -304,6 +305,12 @@ static inline void nic_fifo_push_ready(struct nic_port *p, struct nic_qp *qp)
 	p->ready_mask |= (uint8_t)(1u << qp->tc);
 }
 
+// Flows have something to send in a class that is not paused.
+static inline bool nic_flows_due(const struct nic_port *p)
+{
+	return ((p->ack_mask | p->ready_mask) & (uint8_t)~p->pauses.paused) != 0;
+}
+
 static inline void nic_fifo_push_ack(struct nic_port *p, struct nic_qp *qp)
 {
 	struct nic_qp_fifo *q = &p->acks[qp->tc];
@@ -359,6 +366,8 @@ void nic_slow_free(struct nic *nic);
 void nic_qp_answered(struct nic *nic, struct nic_qp *qp, int result);
 
 // nic_qp.c
+// The GID of a port: its IPv6 address, or its IPv4 address mapped (RFC 4291, 2.5.5.2).
+void nic_port_gid(const struct nic_port_config *p, bool ipv6, uint8_t gid[GID_BYTES]);
 // Room for so many more queue pairs. 0 or -ENOMEM.
 int nic_reserve_qps(struct nic *nic, unsigned more);
 // The i-th queue pair of a flow at both ends. 0 or -ENOMEM.

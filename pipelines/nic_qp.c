@@ -46,14 +46,12 @@ struct qp_way {
 	uint8_t tos;
 };
 
-// The GID of a port: its IPv6 address, or its IPv4 address mapped (RFC 4291, 2.5.5.2).
-static void gid_of(const struct nic_port_config *p, bool ipv6, uint8_t out[16])
+void nic_port_gid(const struct nic_port_config *p, bool ipv6, uint8_t gid[GID_BYTES])
 {
-	memset(out, 0, 16);
-	out[10] = out[11] = 0xff;
-	put_be32(out + 12, p->ip4);
 	if (ipv6)
-		memcpy(out, p->ip6, 16);
+		memcpy(gid, p->ip6, GID_BYTES);
+	else
+		gid_from_ipv4(gid, p->ip4);
 }
 
 // Writes what is between Ethernet and BTH, `bytes` behind it included in its lengths.
@@ -62,11 +60,11 @@ static uint8_t *put_network(uint8_t *p, const struct qp_way *w, uint16_t bytes, 
 	const struct nic_flow_config *c = w->cfg;
 	uint8_t ttl = c->ttl ? c->ttl : NIC_DEFAULT_TTL;
 	uint16_t udp_bytes = (uint16_t)(UDP_HEADER_BYTES + bytes);
-	uint8_t s[16], d[16];
+	uint8_t s[GID_BYTES], d[GID_BYTES];
 
 	if (c->roce1) {
-		gid_of(w->s, c->ipv6, s);
-		gid_of(w->d, c->ipv6, d);
+		nic_port_gid(w->s, c->ipv6, s);
+		nic_port_gid(w->d, c->ipv6, d);
 		f->kind = FRAME_ROCE1;
 		f->flow_hash = flow_hash_v6(s, d, 0, 0, 0);
 		p = ipv6_put(p, 0, 0, bytes, GRH_NEXT_BTH, ttl, s, d);

@@ -54,8 +54,7 @@ static struct verbs *verbs_of(struct nic *nic)
 	return v;
 }
 
-// Code of a path MTU, 0: none (IBTA table 106: 1 is 256 bytes, 5 is 4096).
-static uint8_t mtu_code(uint16_t bytes)
+uint8_t verbs_mtu_code(uint16_t bytes)
 {
 	for (uint8_t code = 1; code <= CM_MTU_MAX; code++)
 		if (bytes == 128u << code)
@@ -66,8 +65,8 @@ static uint8_t mtu_code(uint16_t bytes)
 static bool valid(const struct nic *nic, const struct nic_app_config *c)
 {
 	if ((unsigned)c->kind >= APP_KINDS || c->port >= nic->node.n_ports ||
-		mtu_code(c->mtu) == 0 || c->dscp >= 64 || c->tc >= PRIO_COUNT || c->start < 0 ||
-		c->rdma_cm_timeout < 0 || c->app.connections < 1 ||
+		verbs_mtu_code(c->mtu) == 0 || c->dscp >= 64 || c->tc >= PRIO_COUNT ||
+		c->start < 0 || c->rdma_cm_timeout < 0 || c->app.connections < 1 ||
 		c->app.connections > APP_CONNECTIONS)
 		return false;
 	const struct nic_port_config *p = &nic->ports[c->port].cfg;
@@ -101,8 +100,7 @@ int nic_add_app(struct node *n, const struct nic_app_config *cfg)
 	unsigned i = v->n_apps;
 	struct verbs_app *a = &v->apps[i];
 
-	*a = (struct verbs_app){
-		.cfg = *cfg, .started = SIMTIME_NEVER, .ended = SIMTIME_NEVER, .running = false};
+	*a = (struct verbs_app){.cfg = *cfg, .started = SIMTIME_NEVER, .ended = SIMTIME_NEVER};
 	a->env = (struct app_env){.ops = &verbs_env_ops, .nic = v, .app = i};
 	a->app = calloc(1, app_bytes(cfg->kind));
 	if (a->app == NULL ||
@@ -134,7 +132,7 @@ static void start_cm(struct verbs *v)
 
 	for (unsigned i = 0; i < v->n_apps; i++) {
 		const struct nic_app_config *a = &v->apps[i].cfg;
-		c.mtu = RTE_MAX(c.mtu, mtu_code(a->mtu));
+		c.mtu = RTE_MAX(c.mtu, verbs_mtu_code(a->mtu));
 		if (a->rdma_cm_timeout != 0)
 			c.response_timeout = c.packet_lifetime = c.ack_delay =
 				time_exponent(a->rdma_cm_timeout);
@@ -251,10 +249,8 @@ static bool take_mads(struct verbs *v)
 		any = true;
 		int port = verbs_port_of(v->nic, out.src_gid);
 		// What has no room is lost as on a wire: the connection manager sends it again.
-		if (port < 0 || v->mad_tail - v->mad_head == VERBS_MADS) {
-			v->mads_lost++;
+		if (port < 0 || v->mad_tail - v->mad_head == VERBS_MADS)
 			continue;
-		}
 		v->mads[v->mad_tail++ % VERBS_MADS] = out;
 		v->nic->ports[port].verbs_due = true;
 	}
@@ -309,7 +305,7 @@ void verbs_settle(struct verbs *v)
 	while (again) {
 		again = take_mads(v);
 		again |= tell_events(v);
-		for (unsigned i = 0; i < VERBS_QPS; i++)
+		for (unsigned i = 0; i < v->n_apps * APP_CONNECTIONS; i++)
 			if (v->qps[i] != NULL && v->qps[i]->used)
 				again |= tell_completions(v, v->qps[i]);
 	}

@@ -81,7 +81,6 @@ struct verbs {
 	uint32_t gsi_psn;
 	struct cm_out mads[VERBS_MADS];
 	uint32_t mad_head, mad_tail; // count up
-	uint64_t mads_lost;
 	struct cm_id ids[VERBS_CM_IDS];
 	struct cm cm;
 };
@@ -95,6 +94,8 @@ struct verbs {
 #define VERBS_USER(app, conn) ((uint64_t)(app)*APP_CONNECTIONS + (conn))
 
 // nic_verbs.c
+// Code of a path MTU, 0: none (IBTA table 106: 1 is 256 bytes, 5 is 4096).
+uint8_t verbs_mtu_code(uint16_t bytes);
 // Bytes of a registered region, NULL when [addr, addr + len) is in none.
 uint8_t *verbs_at(struct verbs *v, uint64_t addr, uint32_t len);
 // Completions, events and MADs until nothing is left to tell; then sends.

@@ -26,14 +26,6 @@ static struct verbs_qp *qp_in(const struct app_env *env, unsigned conn)
 
 // ---- addresses -------------------------------------------------------------------------------
 
-static void port_gid(const struct nic *nic, unsigned port, bool ipv6, uint8_t gid[GID_BYTES])
-{
-	if (ipv6)
-		memcpy(gid, nic->ports[port].cfg.ip6, GID_BYTES);
-	else
-		gid_from_ipv4(gid, nic->ports[port].cfg.ip4);
-}
-
 int verbs_port_of(const struct nic *nic, const uint8_t gid[GID_BYTES])
 {
 	uint8_t own[GID_BYTES];
@@ -161,6 +153,7 @@ static int env_connect(const struct app_env *env, const struct app_request *r, u
 		.psn = (uint32_t)(rng_next(&v->rng) >> 40),
 		.port = (uint16_t)(RDMA_PORT_FIRST | qp->index),
 		.transport = r->transport,
+		.mtu = verbs_mtu_code(a->mtu),
 		.responder_resources = RTE_MIN(r->responder_resources, VERBS_RESOURCES),
 		.initiator_depth = r->initiator_depth,
 		.retry_count = r->retry_count,
@@ -168,9 +161,7 @@ static int env_connect(const struct app_env *env, const struct app_request *r, u
 		.traffic_class = (uint8_t)(a->dscp << 2),
 		.hop_limit = NIC_DEFAULT_TTL,
 	};
-	while (c.mtu < CM_MTU_MAX && 128u << c.mtu < a->mtu)
-		c.mtu++;
-	port_gid(v->nic, a->port, a->ipv6, c.local_gid);
+	nic_port_gid(&v->nic->ports[a->port].cfg, a->ipv6, c.local_gid);
 	memcpy(c.remote_gid, r->gid, GID_BYTES);
 	int ret = cm_connect(&v->cm, v->nic->node.now, &c, &qp->id);
 	if (ret < 0) {

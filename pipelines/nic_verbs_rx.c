@@ -23,23 +23,29 @@ static void received_mad(struct verbs *v, const uint8_t *ip, const uint8_t *mad,
 	cm_rx(&v->cm, v->nic->node.now, src, dst, mad, len);
 }
 
-static struct verbs_qp *find(struct verbs *v, unsigned port, uint32_t qpn)
+// Whose number it is or was last; NULL: nobody's.
+static struct verbs_qp *with_number(struct verbs *v, uint32_t qpn)
 {
 	struct verbs_qp *qp =
 		qpn >= VERBS_QPN_FIRST ? v->qps[(qpn - VERBS_QPN_FIRST) % VERBS_QPS] : NULL;
 
-	return qp != NULL && qp->used && qp->connected && qp->qpn == qpn && qp->port == port ? qp
-											     : NULL;
+	return qp != NULL && qp->qpn == qpn ? qp : NULL;
+}
+
+static struct verbs_qp *find(struct verbs *v, unsigned port, uint32_t qpn)
+{
+	struct verbs_qp *qp = with_number(v, qpn);
+
+	return qp != NULL && qp->used && qp->connected && qp->port == port ? qp : NULL;
 }
 
 // Of a connection that is over: the last acknowledgements may still be on their way, and end in
 // silence (IBTA 12.9.8.4, TimeWait).
 static bool was_here(struct verbs *v, uint32_t qpn)
 {
-	const struct verbs_qp *qp =
-		qpn >= VERBS_QPN_FIRST ? v->qps[(qpn - VERBS_QPN_FIRST) % VERBS_QPS] : NULL;
+	const struct verbs_qp *qp = with_number(v, qpn);
 
-	return qp != NULL && !qp->used && qp->qpn == qpn;
+	return qp != NULL && !qp->used;
 }
 
 static void tell_receive(

@@ -278,7 +278,7 @@ bool verbs_depart(struct nic *nic, unsigned port)
 	struct nic_port *np = &nic->ports[port];
 	const struct cm_out *mad = next_mad(v, port);
 
-	if (p->gave && ((np->ack_mask | np->ready_mask) & (uint8_t)~np->pauses.paused)) {
+	if (p->gave && nic_flows_due(np)) {
 		p->gave = false;
 		return false;
 	}
@@ -297,8 +297,7 @@ bool verbs_depart(struct nic *nic, unsigned port)
 		send_request(v, qp);
 	if (qp != NULL)
 		verbs_wake(v, qp);
-	if (!np->pool_wait && (verbs_can_send(nic, port) || ((np->ack_mask | np->ready_mask) &
-								    (uint8_t)~np->pauses.paused)))
+	if (!np->pool_wait && (verbs_can_send(nic, port) || nic_flows_due(np)))
 		node_want_depart(&nic->node, port, nic->node.now);
 	if (qp != NULL && qp->transport == CM_UD)
 		verbs_settle(v);

@@ -83,14 +83,15 @@ int collect_apps(struct fabric *f, struct run_app **store, struct run_results *r
 	for (uint32_t i = 0; i < s->n_apps; i++) {
 		const struct sc_app *a = &s->apps[i];
 		struct nic_app_result x;
-		nic_app_result(f->nodes[a->node], f->app_index[i], &x);
+		int rc = nic_app_result(f->nodes[a->node], f->app_index[i], &x);
+		if (rc < 0)
+			return rc;
 		(*store)[i] = (struct run_app){
 			.name = a->name,
 			.host = s->nodes[a->node].name,
 			.type = app_name((enum app_kind)a->kind),
 			.status = app_status_name(x.status),
 			.detail = detail_text((enum app_kind)a->kind, &x),
-			.server = a->peer == SC_NONE,
 			.done = x.status == APP_ST_DONE,
 			.failed = x.status != APP_ST_DONE && x.status != APP_ST_RUNNING,
 			.connections = x.counts.connections,

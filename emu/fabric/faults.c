@@ -7,8 +7,7 @@
 #include "emu/fabric/internal.h"
 #include "pipelines/lane_fault.h"
 
-#define RULES_ON_LANE 64
-#define BER_ONE       4611686018427387904.0 // 2^62
+#define BER_ONE 4611686018427387904.0 // 2^62
 
 static struct lane *lane_of(const struct fabric *f, const struct sc_end *sender)
 {
@@ -71,10 +70,10 @@ static int create_on(struct fabric *f, uint32_t link, unsigned e)
 	const struct scenario *s = f->s;
 	const struct sc_link *l = &s->links[link];
 	const struct sc_end *sender = &l->end[e];
-	struct lane_fault_rule rules[RULES_ON_LANE];
+	struct lane_fault_rule rules[FAULT_RULES_MAX];
 	struct lane_fault_config cfg = {.rules = rules, .endpoints = f->endpoints, .seed = s->seed};
 
-	for (uint32_t i = 0; i < s->n_faults && cfg.n_rules < RULES_ON_LANE; i++)
+	for (uint32_t i = 0; i < s->n_faults && cfg.n_rules < FAULT_RULES_MAX; i++)
 		if (is_on(&s->faults[i], sender))
 			rules[cfg.n_rules++] =
 				(struct lane_fault_rule){.rule = &s->faults[i].rule, .index = i};

@@ -154,10 +154,9 @@ struct run_fault {
 struct run_app {
 	const char *name;
 	const char *host;
-	const char *type;   // "rping-server"
-	const char *status; // "DONE", "MISMATCH", ...
-	const char *detail; // what that means, or the reason
-	bool server;
+	const char *type;       // "rping-server"
+	const char *status;     // "DONE", "MISMATCH", ...
+	const char *detail;     // what that means, or the reason
 	bool done;              // of a server: a connection ended well
 	bool failed;            // neither done nor still at it
 	uint64_t connections;   // established

@@ -7,8 +7,6 @@
 
 #include "emu/scenario/loader.h"
 
-#define APPS_PER_HOST 16u // NIC_APPS_MAX
-
 static bool within(struct loader *l, const struct ynode *map, const char *key, uint32_t value,
 	uint32_t min, uint32_t max, const char *program)
 {
@@ -136,9 +134,9 @@ static bool load_host(struct loader *l, uint32_t node, struct ynode *apps)
 			n->name);
 		return false;
 	}
-	if (apps->n > APPS_PER_HOST) {
+	if (apps->n > NIC_APPS_MAX) {
 		diag_at(&l->d, apps, "has %u applications, expected at most %u", apps->n,
-			APPS_PER_HOST);
+			NIC_APPS_MAX);
 		return false;
 	}
 	for (uint32_t i = 0; i < apps->n && !diag_full(&l->d); i++)

@@ -10,8 +10,7 @@
 #include "emu/scenario/loader.h"
 #include "pcap/roce.h"
 
-#define RULES_ON_LANE 64u
-#define NAME_BYTES    32
+#define NAME_BYTES 32
 
 bool read_fault_prio(struct loader *l, struct ynode *v, void *object)
 {
@@ -249,9 +248,9 @@ static bool read_lanes(struct loader *l, const struct lanes_in *in, struct sc_fa
 				continue;
 			lanes = arena_grow(l->a, lanes, f->n_lanes, sizeof(*lanes));
 			lanes[f->n_lanes] = l->s->links[refs[i].link].end[e];
-			if (rules_on(l->s, &lanes[f->n_lanes++]) == RULES_ON_LANE) {
+			if (rules_on(l->s, &lanes[f->n_lanes++]) == FAULT_RULES_MAX) {
 				diag_at(&l->d, in->link, "has more than %u rules in one direction",
-					RULES_ON_LANE);
+					FAULT_RULES_MAX);
 				return false;
 			}
 		}

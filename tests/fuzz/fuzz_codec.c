@@ -10,20 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "pcap/build.h"
 #include "pcap/codec.h"
 #include "pcap/icrc.h"
 #include "pcap/mad.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(cond)                                                                \
-	do {                                                                       \
-		if (!(cond)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                   \
-		}                                                                  \
-	} while (0)
 
 // What is understood of a MAD can be written and understood again.
 static void check_mad(const uint8_t *data, size_t len)
@@ -145,14 +136,6 @@ struct corpus {
 	size_t size[512];
 	unsigned n;
 };
-
-static uint64_t noise_state = 1;
-
-static uint32_t noise(void)
-{
-	noise_state = noise_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(noise_state >> 33);
-}
 
 static void add_input(struct corpus *c, const uint8_t *bytes, size_t size)
 {

@@ -12,19 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "pcap/check.h"
 #include "pcap/cut.h"
 #include "pcap/wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(cond)                                                                \
-	do {                                                                       \
-		if (!(cond)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                   \
-		}                                                                  \
-	} while (0)
 
 #define FLOWS_MAX    16
 #define FINDINGS_MAX 64
@@ -123,14 +114,6 @@ struct input {
 
 static struct input inputs[INPUTS_MAX];
 static unsigned n_inputs;
-static uint64_t noise_state = 1;
-
-static uint32_t noise(void)
-{
-	noise_state = noise_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(noise_state >> 33);
-}
-
 // Runs of frames of a classic little-endian pcap, cut to 128 bytes so that many fit.
 static void add_pcap(const uint8_t *bytes, size_t n)
 {

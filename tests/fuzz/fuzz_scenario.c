@@ -11,16 +11,7 @@
 #include <string.h>
 
 #include "emu/scenario/scenario.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(cond)                                                                \
-	do {                                                                       \
-		if (!(cond)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                                   \
-		}                                                                  \
-	} while (0)
+#include "fuzz.h"
 
 // What every consumer of a scenario relies on.
 static void check_scenario(const struct scenario *s)
@@ -87,12 +78,10 @@ struct text {
 
 static struct text corpus[CORPUS_MAX];
 static unsigned n_corpus;
-static uint64_t noise_state = 1;
 
-static uint32_t noise(uint32_t below)
+static uint32_t some(uint32_t below)
 {
-	noise_state = noise_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(noise_state >> 33) % below;
+	return noise() % below;
 }
 
 static void add_file(const char *path)
@@ -125,7 +114,7 @@ static size_t some_word(const struct text *t, size_t *len)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789._-";
-	size_t at = noise((uint32_t)t->len);
+	size_t at = some((uint32_t)t->len);
 
 	while (at < t->len && strchr(letters, t->bytes[at]) == NULL)
 		at++;
@@ -143,19 +132,19 @@ static void swap_word(struct text *t)
 	size_t cut, len;
 	size_t at = some_word(t, &cut);
 
-	if (noise(3) == 0) {
-		const char *w = odd[noise(sizeof(odd) / sizeof(odd[0]))];
+	if (some(3) == 0) {
+		const char *w = odd[some(sizeof(odd) / sizeof(odd[0]))];
 		splice(t, at, cut, w, strlen(w));
 		return;
 	}
-	const struct text *other = &corpus[noise(n_corpus)];
+	const struct text *other = &corpus[some(n_corpus)];
 	size_t from = some_word(other, &len);
 	splice(t, at, cut, other->bytes + from, len);
 }
 
 static void line_at(const struct text *t, size_t *at, size_t *len)
 {
-	size_t a = noise((uint32_t)t->len), end = a;
+	size_t a = some((uint32_t)t->len), end = a;
 
 	while (a > 0 && t->bytes[a - 1] != '\n')
 		a--;
@@ -170,26 +159,26 @@ static void mutate(void)
 	static struct text t;
 	size_t at, len, from, n;
 
-	t = corpus[noise(n_corpus)];
-	for (unsigned k = 1 + noise(4); k > 0 && t.len > 1; k--) {
-		switch (noise(6)) {
+	t = corpus[some(n_corpus)];
+	for (unsigned k = 1 + some(4); k > 0 && t.len > 1; k--) {
+		switch (some(6)) {
 		case 0: // one byte
-			t.bytes[noise((uint32_t)t.len)] = (char)noise(256);
+			t.bytes[some((uint32_t)t.len)] = (char)some(256);
 			break;
 		case 1: // a line goes
 			line_at(&t, &at, &len);
 			splice(&t, at, len, "", 0);
 			break;
 		case 2: { // a line of another comes
-			const struct text *other = &corpus[noise(n_corpus)];
+			const struct text *other = &corpus[some(n_corpus)];
 			line_at(&t, &at, &len);
 			line_at(other, &from, &n);
 			splice(&t, at, 0, other->bytes + from, n);
 			break;
 		}
 		case 3: // cut short
-			if (noise(8) == 0)
-				t.len = noise((uint32_t)t.len);
+			if (some(8) == 0)
+				t.len = some((uint32_t)t.len);
 			break;
 		default:
 			swap_word(&t);

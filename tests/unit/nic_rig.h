@@ -6,7 +6,7 @@
 //
 //	a.port0 ---- lane ---- [tap.port0 | tap.port1] ---- lane ---- b.port0
 //
-// A minimal executor stands for the engine: earliest event first, ties by node.
+// A minimal executor stands for the engine (node_run.h).
 
 #include <errno.h>
 #include <rte_eal.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/core/step.h"
+#include "node_run.h"
 #include "pcap/build.h"
 #include "pcap/codec.h"
 #include "pipelines/nic.h"
@@ -47,10 +47,6 @@ struct rig {
 	struct frame *held;
 	simtime_t now;
 };
-
-static inline void rig_wake(struct group *g, struct node *n, simtime_t at)
-{
-}
 
 static inline void rig_tap_arrive(struct node *n, unsigned port, struct frame *f)
 {
@@ -116,18 +112,7 @@ static inline struct nic_port_config rig_port(enum rig_side side)
 static inline void rig_lane(struct rig *r, struct lane *l, struct node *src, unsigned src_port,
 	struct node *dst, unsigned dst_port)
 {
-	if (lane_init(l, 1024) < 0)
-		abort();
-	l->src = src;
-	l->src_port = (uint16_t)src_port;
-	l->dst = dst;
-	l->dst_port = (uint16_t)dst_port;
-	l->rate_bps = RIG_RATE;
-	l->byte_time = byte_time_fp(RIG_RATE);
-	l->delay = RIG_DELAY;
-	l->up = true;
-	src->ports[src_port].out = l;
-	dst->ports[dst_port].in = l;
+	lane_join(l, src, src_port, dst, dst_port, RIG_RATE, RIG_DELAY, 1024);
 }
 
 static inline void rig_adopt(struct rig *r, struct node *n, uint32_t index)
@@ -149,7 +134,7 @@ static inline struct rig *rig_new(const struct nic_config *cfg, bool tapped)
 
 	memset(r, 0, sizeof(*r));
 	r->pool = rig_pool();
-	r->group.wake = rig_wake;
+	r->group.wake = no_wake;
 	node_init(&r->tap, &tap_ops, "tap", 2, 16);
 	rig_adopt(r, &r->tap, 2);
 	for (unsigned i = 0; i < 2; i++) {
@@ -204,23 +189,7 @@ static inline void rig_run(struct rig *r, simtime_t until)
 {
 	struct node *nodes[] = {r->nic[0], r->nic[1], &r->tap};
 
-	for (;;) {
-		struct node *next = NULL;
-		simtime_t at = SIMTIME_NEVER;
-		uint32_t src = 0;
-		for (unsigned i = 0; i < 3; i++) {
-			uint32_t s;
-			simtime_t t = evq_next(&nodes[i]->evq, &s);
-			if (t < at) {
-				at = t;
-				next = nodes[i];
-				src = s;
-			}
-		}
-		if (next == NULL || at > until)
-			break;
-		node_step(next, src, at);
-	}
+	run_events(nodes, 3, until);
 	r->now = until;
 	for (unsigned i = 0; i < 3; i++)
 		nodes[i]->now =

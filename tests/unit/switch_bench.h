@@ -19,8 +19,8 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "emu/core/step.h"
 #include "models/pfc.h"
+#include "node_run.h"
 #include "pcap/build.h"
 #include "pcap/codec.h"
 #include "pipelines/ethernet_switch.h"
@@ -205,45 +205,17 @@ static inline struct node *bench_node(unsigned i)
 // Executes all events up to and including `until`; every node's clock then stands there.
 static inline void run(simtime_t until)
 {
-	for (;;) {
-		struct node *first = NULL;
-		simtime_t best = SIMTIME_NEVER;
-		uint32_t src = 0;
-		for (unsigned i = 0; i <= PORTS; i++) {
-			uint32_t s;
-			simtime_t at = evq_next(&bench_node(i)->evq, &s);
-			if (at < best) {
-				best = at;
-				first = bench_node(i);
-				src = s;
-			}
-		}
-		if (first == NULL || best > until)
-			break;
-		node_step(first, src, best);
-	}
-	for (unsigned i = 0; i <= PORTS; i++)
-		bench_node(i)->now = until;
-}
+	struct node *nodes[PORTS + 1];
 
-static void no_wake(struct group *g, struct node *n, simtime_t at)
-{
+	for (unsigned i = 0; i <= PORTS; i++)
+		nodes[i] = bench_node(i);
+	run_nodes(nodes, PORTS + 1, until);
 }
 
 static inline void connect_lane(
 	struct lane *l, struct node *src, unsigned sport, struct node *dst, unsigned dport)
 {
-	assert_int_equal(lane_init(l, 4096), 0);
-	l->src = src;
-	l->src_port = (uint16_t)sport;
-	l->dst = dst;
-	l->dst_port = (uint16_t)dport;
-	l->rate_bps = UINT64_C(100000000000);
-	l->byte_time = byte_time_fp(l->rate_bps);
-	l->delay = DELAY;
-	l->up = true;
-	src->ports[sport].out = l;
-	dst->ports[dport].in = l;
+	lane_join(l, src, sport, dst, dport, UINT64_C(100000000000), DELAY, 4096);
 }
 
 // Ports of the bench: SONiC's defaults but a static threshold of 2000 bytes (20 cells) for PG 3 and

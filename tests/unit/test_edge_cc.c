@@ -16,7 +16,7 @@
 #include <rte_eal.h>
 #include <rte_mbuf.h>
 
-#include "emu/core/step.h"
+#include "node_run.h"
 #include "pcap/build.h"
 #include "pcap/codec.h"
 #include "pcap/icrc.h"
@@ -206,32 +206,11 @@ static void sw_timer(struct node *n, uint32_t kind, uint32_t arg)
 static const struct node_ops sw_ops = {
 	.name = "switch", .arrive = sw_arrive, .depart = sw_depart, .timer = sw_timer};
 
-static void no_wake(struct group *g, struct node *n, simtime_t at)
-{
-}
-
 static void run(simtime_t until)
 {
 	struct node *nodes[] = {r->edge, &r->sw};
 
-	for (;;) {
-		struct node *first = NULL;
-		simtime_t best = SIMTIME_NEVER;
-		uint32_t src = 0;
-		for (unsigned i = 0; i < 2; i++) {
-			uint32_t s;
-			simtime_t at = evq_next(&nodes[i]->evq, &s);
-			if (at < best) {
-				best = at;
-				first = nodes[i];
-				src = s;
-			}
-		}
-		if (first == NULL || best > until)
-			break;
-		node_step(first, src, best);
-	}
-	nodes[0]->now = nodes[1]->now = until;
+	run_nodes(nodes, 2, until);
 }
 
 static unsigned poll_port(void)
@@ -241,15 +220,7 @@ static unsigned poll_port(void)
 
 static void connect_lane(struct lane *l, struct node *src, struct node *dst)
 {
-	assert_int_equal(lane_init(l, 4096), 0);
-	l->src = src;
-	l->dst = dst;
-	l->rate_bps = UINT64_C(100000000000);
-	l->byte_time = byte_time_fp(l->rate_bps);
-	l->delay = DELAY;
-	l->up = true;
-	src->ports[0].out = l;
-	dst->ports[0].in = l;
+	lane_join(l, src, 0, dst, 0, UINT64_C(100000000000), DELAY, 4096);
 }
 
 static void start_as(bool ect0, bool on, struct dcqcn_params dcqcn)

@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "emu/core/rng.h"
-#include "nic_rig.h"
+#include "nic_chance.h"
 #include "pcap/icrc.h"
 #include "pipelines/nic_apps.h"
 
@@ -124,9 +123,6 @@ static void each_program_talks_to_its_like(void **state)
 	}
 }
 
-static struct rng chance;
-static uint32_t loss_per_1024, holds_per_1024;
-static enum rig_side held_from;
 static uint64_t bad_frames;
 
 // What passes is a whole RoCE packet with a right ICRC.
@@ -136,19 +132,8 @@ static bool random_path(struct rig *r, enum rig_side from, struct frame *f)
 
 	if (pkt_parse(frame_data(f), f->len, &p) != PKT_OK || p.bth_off == 0 || !pkt_icrc_valid(&p))
 		bad_frames++;
-	if (r->held != NULL && rng_below(&chance, 8) == 0)
-		rig_release(r, held_from == RIG_A ? RIG_B : RIG_A);
-	if (rng_below(&chance, 1024) < loss_per_1024)
-		return false;
-	if (r->held == NULL && rng_below(&chance, 1024) < holds_per_1024) {
-		r->held = f;
-		held_from = from;
-		return false;
-	}
-	return true;
+	return chance_path(r, from, f);
 }
-
-static uint64_t current_seed;
 
 static void random_run(uint64_t seed)
 {
@@ -166,12 +151,10 @@ static void random_run(uint64_t seed)
 		1 + rng_below(&chance, 30));
 	for (simtime_t t = 0; t < 200 * SIM_S && nic_open_apps(r->nic[RIG_A]) != 0; t += SIM_MS) {
 		rig_run(r, t);
-		if (r->held != NULL)
-			rig_release(r, held_from == RIG_A ? RIG_B : RIG_A);
+		release_held(r);
 	}
 	rig_run(r, 300 * SIM_S);
-	if (r->held != NULL)
-		rig_release(r, held_from == RIG_A ? RIG_B : RIG_A);
+	release_held(r);
 	rig_run(r, 301 * SIM_S);
 	struct nic_app_result c = result(r, RIG_A), s = result(r, RIG_B);
 	if (c.status != APP_ST_DONE)
@@ -184,16 +167,7 @@ static void random_run(uint64_t seed)
 
 static void programs_survive_loss_and_reordering(void **state)
 {
-	const char *env = getenv("NIC_SEED");
-
-	if (env != NULL) {
-		random_run(strtoull(env, NULL, 0));
-		return;
-	}
-	for (uint64_t seed = 1; seed <= 60; seed++) {
-		current_seed = seed;
-		random_run(seed);
-	}
+	run_seeds(random_run, 60);
 }
 
 static void nobody_listening_refuses(void **state)

@@ -288,9 +288,7 @@ static void a_flow_may_join_two_ports_of_one_nic(void **state)
 	flow.dst_port = 0;
 	assert_int_equal(nic_add_flow(n, n, &flow), 0);
 	n->ops->start(n);
-	uint32_t src;
-	for (simtime_t t; (t = evq_next(&n->evq, &src)) < SIM_MS;)
-		node_step(n, src, t);
+	run_events(&n, 1, SIM_MS - 1);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct nic_flow_result res;
 		assert_int_equal(nic_flow_result(n, i, &res), 0);

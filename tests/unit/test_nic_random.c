@@ -10,10 +10,7 @@
 
 #include <cmocka.h>
 
-#include "emu/core/rng.h"
-#include "nic_rig.h"
-
-static uint64_t current_seed;
+#include "nic_chance.h"
 
 static void end(struct rig *r)
 {
@@ -21,25 +18,6 @@ static void end(struct rig *r)
 
 	if (!rig_end(r, why, sizeof(why)))
 		fail_msg("%s", why);
-}
-
-static struct rng chance;
-static uint32_t loss_per_1024, holds_per_1024;
-static enum rig_side held_from;
-
-// Now and then one frame waits until some others have passed.
-static bool random_path(struct rig *r, enum rig_side from, struct frame *f)
-{
-	if (r->held != NULL && rng_below(&chance, 8) == 0)
-		rig_release(r, held_from == RIG_A ? RIG_B : RIG_A);
-	if (rng_below(&chance, 1024) < loss_per_1024)
-		return false;
-	if (r->held == NULL && rng_below(&chance, 1024) < holds_per_1024) {
-		r->held = f;
-		held_from = from;
-		return false;
-	}
-	return true;
 }
 
 static struct nic_config random_config(uint64_t seed)
@@ -108,7 +86,7 @@ static void random_loss_run(uint64_t seed)
 	struct rig *r = rig_new(&cfg, true);
 	struct nic_flow_config flow[4];
 
-	r->on_frame = random_path;
+	r->on_frame = chance_path;
 	loss_per_1024 = rng_below(&chance, 150);
 	holds_per_1024 = rng_below(&chance, 2) * rng_below(&chance, 300);
 	for (uint32_t i = 0; i < 4; i++) { // two each way
@@ -136,16 +114,7 @@ static void random_loss_run(uint64_t seed)
 
 static void flows_survive_loss_and_reordering(void **state)
 {
-	const char *env = getenv("NIC_SEED");
-
-	if (env != NULL) {
-		random_loss_run(strtoull(env, NULL, 0));
-		return;
-	}
-	for (uint64_t seed = 1; seed <= 400; seed++) {
-		current_seed = seed;
-		random_loss_run(seed);
-	}
+	run_seeds(random_loss_run, 400);
 }
 
 int main(void)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-// The key table. One line per key; the columns of KEY: struct, field, name, type, default, help,
-// then what only some types need (range, words, reader).
+// The key table: the fabric, what it carries and the whole (keys.h says how a key is declared).
 
 #include "emu/scenario/keys.h"
-#include "models/sr.h"
 
 // clang-format off
 
@@ -136,141 +134,6 @@ SECTION(sec_qos, "qos.NAME",
 		"the switch's whole packet buffer"),
 	CUSTOM(read_pgs, "pg", NULL, "{N: section}", "ingress priority groups, see qos.NAME.pg.N"),
 	CUSTOM(read_queues, "queue", NULL, "{N: section}", "egress queues, see qos.NAME.queue.N"));
-
-// ---- hosts ------------------------------------------------------------------------------------
-
-static const struct word kinds[] = {{"vhost-user", SC_ATTACH_VHOST_USER}, {"tap", SC_ATTACH_TAP},
-	{"netdev", SC_ATTACH_NETDEV}, {"netns", SC_ATTACH_NETNS}, {"dpdk", SC_ATTACH_DPDK},
-	{"guest", SC_ATTACH_GUEST}, {NULL, 0}};
-static const struct word accels[] = {{"auto", SC_ACCEL_AUTO}, {"kvm", SC_ACCEL_KVM},
-	{"uml", SC_ACCEL_UML}, {"tcg", SC_ACCEL_TCG}, {NULL, 0}};
-static const struct word mtus[] = {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048},
-	{"4096", 4096}, {NULL, 0}};
-
-static const struct word recoveries[] = {{"go-back-N", SC_GO_BACK_N},
-	{"selective-repeat", SC_SELECTIVE_REPEAT}, {NULL, 0}};
-
-SECTION(sec_nic, "hosts.NAME.nic", "The built-in RoCE NIC.",
-	ENUM(struct sc_nic, mtu, "mtu", mtus, "1024", "IB path MTU: payload bytes per packet"),
-	NUM(struct sc_nic, payload, "packet_payload", Q_SIZE, "auto", 64, 9000,
-		"payload bytes per packet where they are not an IB MTU (to compare with simulators)",
-		.word = "auto", .word_value = 0),
-	NUM(struct sc_nic, ack_every, "ack_every", Q_COUNT, "auto", 1, 65536,
-		"ask for an ACK on every n-th packet and the last of a message; auto: 16, or on each if cc "
-		"needs that", .word = "auto", .word_value = 0),
-	NUM(struct sc_nic, window, "window", Q_COUNT, "8192", 1, (1 << 23) - 1,
-		"most unacknowledged packets per QP"),
-	NUM(struct sc_nic, retry_cnt, "retry_cnt", Q_COUNT, "7", 0, 7, "retries before a QP fails"),
-	NUM(struct sc_nic, rnr_retry, "rnr_retry", Q_COUNT, "7", 0, 7, "RNR retries; 7: for ever"),
-	NUM(struct sc_nic, timeout, "timeout", Q_COUNT, "14", 0, 31,
-		"local ACK timeout exponent: 4.096 us x 2^timeout; 0: never"),
-	BOOL(struct sc_nic, adaptive, "adaptive_retrans", "no",
-		"first timeouts by round-trip time, without using retries, as mlx5's roce_adp_retrans"),
-	NUM(struct sc_nic, max_rd_atomic, "max_rd_atomic", Q_COUNT, "16", 1, 128,
-		"READs and atomics outstanding per QP, as requester and as responder"),
-	NUM(struct sc_nic, recv_depth, "recv_depth", Q_COUNT, "unlimited", 1, 65536,
-		"receives posted per QP; without one a SEND gets an RNR NAK", .word = "unlimited",
-		.word_value = 0),
-	NUM(struct sc_nic, recv_rate, "recv_rate", Q_COUNT, "at_once", 1, 1000000000,
-		"receives posted again per second and QP, up to recv_depth", .word = "at_once",
-		.word_value = 0),
-	NUM(struct sc_nic, min_rnr_timer, "min_rnr_timer", Q_COUNT, "12", 0, 31,
-		"RNR NAK timer code: 1 is 10 us, 12 0.64 ms, 31 491.52 ms, 0 655.36 ms"),
-	NUM(struct sc_nic, ttl, "ttl", Q_COUNT, "64", 1, 255, "TTL or hop limit of its packets"),
-	BOOL(struct sc_nic, ecn, "ecn", "yes", "send ECT(0), so that switches can mark"),
-	ENUM(struct sc_nic, recovery, "recovery", recoveries, "go-back-N",
-		"what is sent again after a loss: all from the lost packet on, or it alone (IRN); the "
-		"same at both ends of a flow"),
-	NUM(struct sc_nic, ooo, "ooo", Q_COUNT, "0", 0, SR_WINDOW_MAX,
-		"packets by which a missing one may be overtaken before it is NAKed; they are kept for "
-		"their turn (for packet spraying)"),
-	NUM(struct sc_nic, ooo_time, "ooo_time", Q_TIME, "none", SIM_NS, SIM_S,
-		"with ooo: a packet that is missing for longer is NAKed when the next comes",
-		.word = "none", .word_value = 0),
-	NUM(struct sc_nic, bdp_cap, "bdp_cap", Q_SIZE, "none", 1, SIZE_MAX_,
-		"most payload in flight per QP, besides `window`: the bandwidth-delay product",
-		.word = "none", .word_value = 0),
-	NUM(struct sc_nic, rto_low, "rto_low", Q_TIME, "100us", SIM_NS, 10 * SIM_S,
-		"selective-repeat: when to repeat, with at most 3 packets in flight (`timeout` and "
-		"retry_cnt still say when a QP fails)"),
-	NUM(struct sc_nic, rto_high, "rto_high", Q_TIME, "320us", SIM_NS, 10 * SIM_S,
-		"selective-repeat: when to repeat, with more packets in flight"),
-	ENUM(struct sc_nic, cc.algorithm, "cc", cc_words, "none",
-		"congestion control of what it sends; its CNPs and echoes come from `np` at the receiver"),
-	CUSTOM(read_dcqcn, "dcqcn", NULL, "section, see hosts.NAME.nic.dcqcn", "parameters of cc: dcqcn"),
-	{.name = "dctcp", .type = K_SECTION, .sub = &sec_dctcp, .help = "parameters of cc: dctcp"},
-	{.name = "timely", .type = K_SECTION, .sub = &sec_timely, .help = "parameters of cc: timely"},
-	{.name = "swift", .type = K_SECTION, .sub = &sec_swift, .help = "parameters of cc: swift"},
-	{.name = "hpcc", .type = K_SECTION, .sub = &sec_hpcc, .help = "parameters of cc: hpcc"},
-	{.name = "np", .type = K_SECTION, .sub = &sec_np, .help = "see hosts.NAME.nic.np"},
-	CUSTOM(read_nic_pfc, "pfc", "yes", "yes|no|[priorities]", "obey PFC (on these priorities)"),
-	NUM(struct sc_nic, pfc_response, "pfc_response", Q_TIME, "auto", 0, SIM_MS,
-		"from a pause's arrival to its effect; auto: 802.3 31B.3.7 by rate", AUTO));
-SECTION(sec_run, "hosts.NAME.attach.run[]",
-	"A command for /bin/sh; a plain text is short for `command`.",
-	TEXT(struct run_in, r.command, "command", NULL, "the command", .required = true),
-	BOOL(struct run_in, r.background, "background", "no", "start the next without waiting for it"),
-	NUM(struct run_in, r.after, "after", Q_TIME, "0", 0, YEAR, "real time to wait first"),
-	NUM(struct run_in, r.timeout, "timeout", Q_TIME, "60s", 0, YEAR,
-		"real time after which it is ended and has failed", .word = "never", .word_value = 0));
-static const struct word ecns[] = {{"auto", SC_UNSET}, {"keep", 0}, {"ect0", 1}, {NULL, 0}};
-SECTION(sec_attach, "hosts.NAME.attach", "A real endpoint at the host's place (clock: wall).",
-	ENUM(struct sc_attach, kind, "kind", kinds, NULL, "how it is attached", .required = true),
-	TEXT(struct sc_attach, path, "path", NULL,
-		"vhost-user: socket (default NAME.sock in the run directory)"),
-	TEXT(struct sc_attach, ifname, "ifname", NULL, "tap, netdev, netns: interface"),
-	TEXT(struct sc_attach, netns, "netns", NULL, "netns: its name (default the host's)"),
-	TEXT(struct sc_attach, devargs, "devargs", NULL, "dpdk: device arguments, as for --vdev or -a"),
-	NUM(struct sc_attach, mtu, "mtu", Q_COUNT, "4200", 1280, 9600,
-		"IP MTU of the endpoint's interface in bytes (1500: RoCE MTU 1024, 4200: 4096)"),
-	NUM(struct sc_attach, memory, "memory", Q_SIZE, "512MiB", 64 << 20, SIZE_MAX_, "guest's memory"),
-	NUM(struct sc_attach, cpus, "cpus", Q_COUNT, "1", 1, 64, "guest's processors"),
-	ENUM(struct sc_attach, accel, "accel", accels, "auto",
-		"guest: auto tries KVM, then User Mode Linux, then QEMU TCG"),
-	TEXT(struct sc_attach, kernel, "kernel", NULL, "guest: kernel (default the prepared one)"),
-	TEXT(struct sc_attach, initrd, "initrd", NULL, "guest: initramfs (default the prepared one)"),
-	TEXT(struct sc_attach, append, "append", NULL, "guest: more kernel arguments"),
-	INT(struct sc_attach, roce_dscp, "roce_dscp", "none", 0, 63,
-		"rewrite the DSCP of RoCE frames that come from the endpoint",
-		.word = "none", .word_value = SC_UNSET),
-	BOOL(struct sc_attach, pfc, "pfc", "yes",
-		"obey PFC on the endpoint's behalf: hold its frames per priority, back-pressure it"),
-	NUM(struct sc_attach, buffer, "buffer", Q_SIZE, "4MB", 4096, SIZE_MAX_,
-		"most bytes held per priority"),
-	NUM(struct sc_attach, ready_timeout, "ready_timeout", Q_TIME, "120s", SIM_S, YEAR,
-		"real time within which it must be ready"),
-	ENUM(struct sc_attach, nic.cc.algorithm, "cc", edge_cc_words, "none",
-		"congestion control on the endpoint's behalf: limit what its queue pairs send by the CNPs "
-		"that come for them, which end here"),
-	CUSTOM(read_attach_dcqcn, "dcqcn", NULL, "section, see hosts.NAME.nic.dcqcn",
-		"parameters of cc: dcqcn"),
-	SUB(struct sc_attach, nic, "np", sec_np, "CNPs for CE on its behalf, see hosts.NAME.nic.np"),
-	ENUM(struct sc_attach, ect0, "ecn", ecns, "auto",
-		"keep: its packets' ECN as sent; ect0: its RoCE data becomes ECT(0); auto: ect0 with cc"),
-	CUSTOM(read_run, "run", NULL, "[commands]", "guest, netns: commands, see hosts.NAME.attach.run[]"),
-	CUSTOM(read_env, "env", NULL, "{NAME: value}", "guest, netns: environment of the commands"));
-SECTION(sec_replay, "hosts.NAME.replay", "A capture that the host sends.",
-	TEXT(struct sc_replay, file, "file", NULL, "pcap or pcapng, relative to the scenario's folder",
-		.required = true),
-	TEXT(struct sc_replay, filter, "filter", NULL, "libpcap expression: which frames"),
-	NUM(struct sc_replay, speed_milli, "speed", Q_FACTOR, "1", 1, 1000000000,
-		"times the captured speed; as-fast: as fast as the link allows",
-		.word = "as-fast", .word_value = 0),
-	NUM(struct sc_replay, loops, "loops", Q_COUNT, "1", 1, 1000000000, "how often",
-		.word = "endless", .word_value = 0),
-	NUM(struct sc_replay, start, "start", Q_TIME, "0", 0, YEAR, "when it starts"));
-SECTION(sec_host, "hosts.NAME",
-	"A host: a built-in NIC unless it has `attach` or `replay`. `hosts` may be a list of names.",
-	NODE(struct host_in, ip, "ip", "10.0.0.1 and up", "address[/len] or a list, one per port",
-		"IPv4 addresses"),
-	NODE(struct host_in, ip6, "ip6", "fd00::a.b.c.d of the IPv4 address",
-		"address[/len] or a list, one per port", "IPv6 addresses"),
-	NODE(struct host_in, mac, "mac", "02:fa:...", "MAC or a list, one per port", "MAC addresses"),
-	SUB(struct host_in, h.nic, "nic", sec_nic, "settings of its NIC"),
-	NODE(struct host_in, apps, "apps", NULL, "{APP: section}",
-		"RDMA programs in its NIC, see hosts.NAME.apps.APP"),
-	CUSTOM(read_attach, "attach", NULL, "section", "a real endpoint, see hosts.NAME.attach"),
-	CUSTOM(read_replay, "replay", NULL, "section", "a capture, see hosts.NAME.replay"));
 
 // ---- topology ---------------------------------------------------------------------------------
 

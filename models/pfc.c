@@ -79,7 +79,7 @@ void pfc_tx_init(struct pfc_tx *p, uint8_t enabled, uint16_t quanta, uint64_t by
 	};
 }
 
-struct pfc_tx_frame pfc_tx_say(struct pfc_tx *p, simtime_t now, simtime_t duration[PFC_PRIORITIES])
+struct pfc_tx_frame pfc_tx_say(struct pfc_tx *p, simtime_t now, struct pauses *ended)
 {
 	struct pfc_tx_frame f = {
 		.vector = p->asserted | p->told,
@@ -93,7 +93,7 @@ struct pfc_tx_frame pfc_tx_say(struct pfc_tx *p, simtime_t now, simtime_t durati
 		if (f.xoff >> i & 1)
 			p->since[i] = now;
 		if (f.xon >> i & 1)
-			duration[i] += now - p->since[i];
+			pauses_add(ended, i, now - p->since[i]);
 	}
 	p->told = p->asserted;
 	p->unsaid = 0;
@@ -101,11 +101,11 @@ struct pfc_tx_frame pfc_tx_say(struct pfc_tx *p, simtime_t now, simtime_t durati
 	return f;
 }
 
-void pfc_tx_reset(struct pfc_tx *p, simtime_t now, simtime_t duration[PFC_PRIORITIES])
+void pfc_tx_reset(struct pfc_tx *p, simtime_t now, struct pauses *ended)
 {
 	for (unsigned i = 0; i < PFC_PRIORITIES; i++)
 		if (p->told >> i & 1)
-			duration[i] += now - p->since[i];
+			pauses_add(ended, i, now - p->since[i]);
 	p->told = 0;
 	p->unsaid = p->asserted;
 	p->refresh_at = SIMTIME_NEVER;
@@ -117,20 +117,20 @@ void pfc_rx_init(struct pfc_rx *p, uint8_t enabled, uint64_t byte_time)
 }
 
 static enum pfc_rx_change resume(
-	struct pfc_rx *p, unsigned prio, simtime_t now, simtime_t duration[PFC_PRIORITIES])
+	struct pfc_rx *p, unsigned prio, simtime_t now, struct pauses *ended)
 {
 	if (!(p->paused >> prio & 1))
 		return PFC_NO_CHANGE;
 	p->paused &= (uint8_t) ~(1u << prio);
-	duration[prio] += now - p->since[prio];
+	pauses_add(ended, prio, now - p->since[prio]);
 	return PFC_RESUMED;
 }
 
-enum pfc_rx_change pfc_rx_apply(struct pfc_rx *p, unsigned prio, uint16_t quanta, simtime_t now,
-	simtime_t duration[PFC_PRIORITIES])
+enum pfc_rx_change pfc_rx_apply(
+	struct pfc_rx *p, unsigned prio, uint16_t quanta, simtime_t now, struct pauses *ended)
 {
 	if (quanta == 0)
-		return resume(p, prio, now, duration);
+		return resume(p, prio, now, ended);
 	p->until[prio] = now + pfc_quanta_time(p->byte_time, quanta);
 	if (p->paused >> prio & 1)
 		return PFC_NO_CHANGE;
@@ -140,18 +140,18 @@ enum pfc_rx_change pfc_rx_apply(struct pfc_rx *p, unsigned prio, uint16_t quanta
 }
 
 enum pfc_rx_change pfc_rx_expire(
-	struct pfc_rx *p, unsigned prio, simtime_t now, simtime_t duration[PFC_PRIORITIES])
+	struct pfc_rx *p, unsigned prio, simtime_t now, struct pauses *ended)
 {
 	if (now < p->until[prio])
 		return PFC_NO_CHANGE;
-	return resume(p, prio, now, duration);
+	return resume(p, prio, now, ended);
 }
 
-uint8_t pfc_rx_reset(struct pfc_rx *p, simtime_t now, simtime_t duration[PFC_PRIORITIES])
+uint8_t pfc_rx_reset(struct pfc_rx *p, simtime_t now, struct pauses *ended)
 {
 	uint8_t were = p->paused;
 
 	for (unsigned i = 0; i < PFC_PRIORITIES; i++)
-		resume(p, i, now, duration);
+		resume(p, i, now, ended);
 	return were;
 }

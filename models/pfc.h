@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/core/pauses.h"
 #include "emu/core/simtime.h"
 
 #define PFC_PRIORITIES     8
@@ -72,11 +73,11 @@ static inline bool pfc_tx_due(const struct pfc_tx *p, simtime_t now)
 
 // The frame to send at `now`: all asserted priorities with full quanta (which refreshes them) and
 // those to be resumed with 0. Updates the state as said and sets the next refresh_at.
-// `duration[prio]` grows by the pause that ends.
-struct pfc_tx_frame pfc_tx_say(struct pfc_tx *p, simtime_t now, simtime_t duration[PFC_PRIORITIES]);
+// `ended` grows by the pauses that end.
+struct pfc_tx_frame pfc_tx_say(struct pfc_tx *p, simtime_t now, struct pauses *ended);
 
 // The link went down: the peer has forgotten; what is asserted will have to be said again.
-void pfc_tx_reset(struct pfc_tx *p, simtime_t now, simtime_t duration[PFC_PRIORITIES]);
+void pfc_tx_reset(struct pfc_tx *p, simtime_t now, struct pauses *ended);
 
 // ---- what a port was told -----------------------------------------------------------------------
 
@@ -94,18 +95,18 @@ void pfc_rx_init(struct pfc_rx *p, uint8_t enabled, uint64_t byte_time);
 enum pfc_rx_change { PFC_NO_CHANGE, PFC_PAUSED, PFC_RESUMED };
 
 // The effect of a PFC frame for one enabled priority, to be applied response time after the frame's
-// last bit: pauses for `quanta` from `now`, or resumes when 0. `duration` grows by a pause that
+// last bit: pauses for `quanta` from `now`, or resumes when 0. `ended` grows by a pause that
 // ends.
-enum pfc_rx_change pfc_rx_apply(struct pfc_rx *p, unsigned prio, uint16_t quanta, simtime_t now,
-	simtime_t duration[PFC_PRIORITIES]);
+enum pfc_rx_change pfc_rx_apply(
+	struct pfc_rx *p, unsigned prio, uint16_t quanta, simtime_t now, struct pauses *ended);
 
 // The pause of `prio` may have run out at `now`: PFC_RESUMED if so. If it was extended meanwhile,
 // returns PFC_NO_CHANGE and the caller waits until p->until[prio].
 enum pfc_rx_change pfc_rx_expire(
-	struct pfc_rx *p, unsigned prio, simtime_t now, simtime_t duration[PFC_PRIORITIES]);
+	struct pfc_rx *p, unsigned prio, simtime_t now, struct pauses *ended);
 
 // The link went down: nothing is paused any more. Returns the priorities that were.
-uint8_t pfc_rx_reset(struct pfc_rx *p, simtime_t now, simtime_t duration[PFC_PRIORITIES]);
+uint8_t pfc_rx_reset(struct pfc_rx *p, simtime_t now, struct pauses *ended);
 
 // Since when `prio` is paused, SIMTIME_NEVER if it is not.
 static inline simtime_t pfc_rx_since(const struct pfc_rx *p, unsigned prio)

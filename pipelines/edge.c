@@ -81,8 +81,8 @@ static void edge_link(struct node *n, unsigned port, bool up)
 	struct port_counters *c = n->ports[port].ctr;
 
 	if (!up) {
-		pfc_rx_reset(&p->pfc_rx, n->now, c->rx_pause_duration);
-		pfc_tx_reset(&p->pfc_tx, n->now, c->tx_pause_duration);
+		pfc_rx_reset(&p->pfc_rx, n->now, &c->rx_pauses);
+		pfc_tx_reset(&p->pfc_tx, n->now, &c->tx_pauses);
 		if (p->cc != NULL)
 			edge_cc_resume(e, port);
 	}
@@ -209,6 +209,20 @@ static bool config_valid(const struct edge_config *cfg)
 	return ok;
 }
 
+// False without memory.
+static bool make_watch(struct edge *e, struct edge_port *p, bool counters)
+{
+	bool cc = edge_cc_wanted(&e->cc);
+
+	if (!counters && !cc)
+		return true;
+	p->watch = edge_watch_create();
+	if (p->watch == NULL || !cc)
+		return p->watch != NULL;
+	p->cc = edge_cc_create(&e->cc, edge_watch_qps(p->watch));
+	return p->cc != NULL;
+}
+
 int edge_create(const struct edge_config *cfg, struct node **out)
 {
 	static const uint8_t none[6];
@@ -247,10 +261,7 @@ int edge_create(const struct edge_config *cfg, struct node **out)
 		p->ip4 = pc->ip4;
 		memcpy(e->node.ports[i].mac, pc->mac, 6);
 		e->node.ports[i].mtu = pc->mtu;
-		if (!edge_cc_wanted(&e->cc))
-			continue;
-		p->cc = edge_cc_create(&e->cc);
-		if (p->cc == NULL) {
+		if (!make_watch(e, p, cfg->counters)) {
 			edge_destroy(&e->node);
 			return -ENOMEM;
 		}
@@ -263,8 +274,12 @@ void edge_destroy(struct node *n)
 {
 	if (n == NULL)
 		return;
-	for (unsigned i = 0; i < n->n_ports; i++)
-		edge_cc_destroy(((struct edge *)n)->port[i].cc);
+	for (unsigned i = 0; i < n->n_ports; i++) {
+		struct edge_port *p = &((struct edge *)n)->port[i];
+
+		edge_cc_destroy(p->cc);
+		edge_watch_destroy(p->watch);
+	}
 	node_fini(n);
 	free(n);
 }

@@ -36,6 +36,33 @@ struct edge_ops {
 	bool (*down)(void *port);
 };
 
+// What happened to the endpoint's queue pairs, as seen from here; mlx5's names where it has one.
+// X(field, help)
+#define EDGE_SEEN(X)                                                                       \
+	X(rx_write_requests, "RDMA WRITE messages received")                               \
+	X(rx_read_requests, "RDMA READ requests received")                                 \
+	X(rx_atomic_requests, "atomic requests received")                                  \
+	X(out_of_buffer, "RNR NAKs it sent")                                               \
+	X(out_of_sequence, "request packets that came after a gap")                        \
+	X(duplicate_request, "request packets received again")                             \
+	X(rnr_nak_retry_err, "RNR NAKs received")                                          \
+	X(packet_seq_err, "NAKs for a PSN sequence error received")                        \
+	X(implied_nak_seq_err, "holes in what answered its READs")                         \
+	X(local_ack_timeout_err, "times it repeated requests without having been told to") \
+	X(req_remote_invalid_request, "NAKs for an invalid request received")              \
+	X(req_remote_access_errors, "NAKs for a remote access error received")             \
+	X(resp_remote_access_errors, "NAKs for a remote access error sent")                \
+	X(rdma_tx_packets, "RoCE packets sent")                                            \
+	X(rdma_rx_packets, "RoCE packets received")                                        \
+	X(rdma_tx_bytes, "payload bytes sent")                                             \
+	X(rdma_rx_bytes, "payload bytes received, repetitions included")                   \
+	X(rx_icrc_encapsulated, "RoCE packets received with a wrong ICRC")                 \
+	X(cc_rx_cnp_pkts, "CNPs that came for it")                                         \
+	X(go_backs, "times it repeated requests, but after an RNR NAK")                    \
+	X(seq_naks_sent, "NAKs for a PSN sequence error it sent")                          \
+	X(rdma_sends, "SEND messages it sent")                                             \
+	X(rdma_recvs, "messages received that use a receive: SENDs and WRITEs with immediate")
+
 // What the edge did on its endpoint's behalf. X(field, help)
 #define EDGE_COUNTERS(X)                                                                       \
 	X(edge_rx_frames, "frames taken from the real port")                                   \
@@ -62,7 +89,8 @@ struct edge_ops {
 	X(edge_cc_untracked, "frames of more QPs than there is room for: not limited")         \
 	X(edge_cc_limited, "QPs limited, as of their last packet")                             \
 	X(edge_cc_rate, "their rates now, added up, b/s")                                      \
-	X(edge_cc_rate_min, "lowest rate of a QP until now, b/s; 0: none was limited")
+	X(edge_cc_rate_min, "lowest rate of a QP until now, b/s; 0: none was limited")         \
+	EDGE_SEEN(X)
 
 struct edge_counters {
 #define X(field, help) uint64_t field;
@@ -103,6 +131,7 @@ struct edge_config {
 	uint32_t rx_queue_bytes;  // per port and priority, towards the fabric; 0: default
 	uint32_t tx_buffer_bytes; // per port and priority, towards the real port; 0: default
 	simtime_t pause_response; // from the arrival of a PFC frame to its effect
+	bool counters;            // EDGE_SEEN; cc needs and so implies it
 	struct edge_cc_config cc;
 };
 

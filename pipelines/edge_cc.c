@@ -60,7 +60,7 @@ struct edge_cc {
 	const struct edge_cc_config *cfg;
 	uint32_t n_stalled;
 	struct np np;
-	struct edge_qp_table qps;
+	struct edge_qp_table *qps; // the port's
 	struct limiter limiters[EDGE_QP_SLOTS];
 };
 
@@ -69,7 +69,7 @@ bool edge_cc_wanted(const struct edge_cc_config *cfg)
 	return cfg->cc.algorithm != CC_NONE || cfg->np.enable || cfg->ect0;
 }
 
-struct edge_cc *edge_cc_create(const struct edge_cc_config *cfg)
+struct edge_cc *edge_cc_create(const struct edge_cc_config *cfg, struct edge_qp_table *qps)
 {
 	struct edge_cc *c = calloc(1, sizeof(*c));
 
@@ -77,7 +77,7 @@ struct edge_cc *edge_cc_create(const struct edge_cc_config *cfg)
 		return NULL;
 	c->cfg = cfg;
 	np_init(&c->np, &cfg->np);
-	edge_qp_init(&c->qps);
+	c->qps = qps;
 	return c;
 }
 
@@ -104,30 +104,17 @@ static void obey(struct edge_counters *ctr, struct limiter *l)
 	l->byte_time = rate == 0 ? 0 : byte_time_fp(rate);
 }
 
-// The half that a packet belongs to, with a limiter of its own; NULL (counted) without room.
-static struct edge_qp *half_of(
-	struct edge *e, unsigned port, const struct pkt *p, enum edge_qp_side side)
+void edge_cc_forget(struct edge *e, unsigned port, const struct edge_qp *qp)
 {
 	struct edge_cc *c = e->port[port].cc;
-	struct edge_qp_pair pair = edge_qp_pair_of(p, side);
-	struct edge_qp *qp = edge_qp_get(&c->qps, side, &pair, p->dest_qp, e->node.now);
+	struct limiter *l = &c->limiters[qp->slot];
+	uint64_t line = e->node.ports[port].out->rate_bps;
 
-	if (qp == NULL) {
-		e->port[port].ctr.edge_cc_untracked++;
-		return NULL;
-	}
-	if (qp->fresh) {
-		struct limiter *l = &c->limiters[qp->slot];
-		uint64_t line = e->node.ports[port].out->rate_bps;
-
-		qp->fresh = false;
-		e->port[port].ctr.edge_cc_limited -= l->rate_bps != 0;
-		e->port[port].ctr.edge_cc_rate -= l->rate_bps;
-		memset(l, 0, sizeof(*l));
-		// The endpoint's path MTU is not known; what an edge can run does not ask.
-		cc_init(&l->cc, &c->cfg->cc, line, 4096, e->node.now);
-	}
-	return qp;
+	e->port[port].ctr.edge_cc_limited -= l->rate_bps != 0;
+	e->port[port].ctr.edge_cc_rate -= l->rate_bps;
+	memset(l, 0, sizeof(*l));
+	// The endpoint's path MTU is not known; what an edge can run does not ask.
+	cc_init(&l->cc, &c->cfg->cc, line, 4096, e->node.now);
 }
 
 static bool paused(const struct edge_port *p, const struct frame *f)
@@ -229,25 +216,26 @@ void edge_cc_timer(struct edge *e, unsigned port, uint32_t slot)
 	struct edge_cc *c = e->port[port].cc;
 
 	c->limiters[slot].armed = false;
-	release(e, port, &c->qps.qps[slot]);
+	release(e, port, &c->qps->qps[slot]);
 }
 
 void edge_cc_resume(struct edge *e, unsigned port)
 {
 	struct edge_cc *c = e->port[port].cc;
 
-	for (uint32_t i = 0; i < c->qps.n_live && c->n_stalled != 0; i++) {
-		struct limiter *l = &c->limiters[c->qps.live[i]];
+	for (uint32_t i = 0; i < c->qps->n_live && c->n_stalled != 0; i++) {
+		struct limiter *l = &c->limiters[c->qps->live[i]];
 
 		if (!l->stalled || paused(&e->port[port], l->held.head))
 			continue;
-		release(e, port, &c->qps.qps[c->qps.live[i]]);
+		release(e, port, &c->qps->qps[c->qps->live[i]]);
 	}
 }
 
 // ---- from the endpoint -----------------------------------------------------------------------
 
-bool edge_cc_take(struct edge *e, unsigned port, struct frame *f, const struct pkt *p)
+bool edge_cc_take(
+	struct edge *e, unsigned port, struct frame *f, const struct pkt *p, struct edge_qp *qp)
 {
 	struct edge_port *ep = &e->port[port];
 	struct edge_cc *c = ep->cc;
@@ -261,10 +249,10 @@ bool edge_cc_take(struct edge *e, unsigned port, struct frame *f, const struct p
 	}
 	if (c->cfg->cc.algorithm == CC_NONE && !c->cfg->np.enable)
 		return false;
-	struct edge_qp *qp = half_of(e, port, p, EDGE_QP_OUT);
-	if (qp == NULL)
+	if (qp == NULL) {
+		ep->ctr.edge_cc_untracked++;
 		return false;
-	ep->ctr.edge_qps_paired += edge_qp_note(&c->qps, qp, p, e->node.now);
+	}
 	return limit(e, port, qp, f);
 }
 
@@ -283,7 +271,7 @@ static bool slow_down(struct edge *e, unsigned port, struct edge_qp *qp)
 // All that it may be meant for.
 static bool slow_down_unpaired(struct edge *e, unsigned port, const struct edge_qp_pair *pair)
 {
-	struct edge_qp_table *t = &e->port[port].cc->qps;
+	struct edge_qp_table *t = e->port[port].cc->qps;
 	bool any = false;
 
 	for (uint32_t i = 0; i < t->n_live; i++) {
@@ -307,9 +295,9 @@ bool edge_cc_cnp(struct edge *e, unsigned port, const struct frame *f)
 		pkt_parse_head(frame_data(f), f->head_len, f->len, &p) != PKT_OK || p.bth_off == 0)
 		return false;
 	struct edge_qp_pair pair = edge_qp_pair_of(&p, EDGE_QP_IN);
-	in = edge_qp_find(&c->qps, EDGE_QP_IN, &pair, p.dest_qp);
+	in = edge_qp_find(c->qps, EDGE_QP_IN, &pair, p.dest_qp);
 	if (in != NULL && in->other != EDGE_QP_UNKNOWN)
-		out = edge_qp_find(&c->qps, EDGE_QP_OUT, &pair, in->other);
+		out = edge_qp_find(c->qps, EDGE_QP_OUT, &pair, in->other);
 	if (out == NULL)
 		ep->ctr.edge_cnp_unmatched++;
 	bool handled = out != NULL ? slow_down(e, port, out) : slow_down_unpaired(e, port, &pair);
@@ -323,33 +311,16 @@ static void congestion_seen(struct edge *e, unsigned port, struct edge_qp *qp, c
 	struct edge_counters *ctr = &e->port[port].ctr;
 	uint8_t tc = e->dscp_to_tc[c->cfg->np.cnp_dscp];
 
-	ctr->edge_ce_seen++;
-	if (!c->cfg->np.enable)
-		return;
 	if (qp->other == EDGE_QP_UNKNOWN || e->port[port].full >> tc & 1)
 		ctr->edge_cnp_unsent++;
 	else if (np_ce(&c->np, &c->limiters[qp->slot].np, qp->pair.peer, e->node.now))
 		edge_cnp_send(e, port, p, qp->other);
 }
 
-void edge_cc_arrive(struct edge *e, unsigned port, const struct frame *f)
+void edge_cc_arrive(struct edge *e, unsigned port, const struct pkt *p, struct edge_qp *qp)
 {
-	struct edge_cc *c = e->port[port].cc;
-	struct pkt p;
-
-	if (edge_qp_kind_of(f->opcode) == EDGE_QP_NONE || f->kind != FRAME_IP ||
-		pkt_parse_head(frame_data(f), f->head_len, f->len, &p) != PKT_OK || p.bth_off == 0)
-		return;
-	if (c->cfg->cc.algorithm == CC_NONE && !c->cfg->np.enable) {
-		e->port[port].ctr.edge_ce_seen += p.ecn == ECN_CE;
-		return;
-	}
-	struct edge_qp *qp = half_of(e, port, &p, EDGE_QP_IN);
-	if (qp == NULL)
-		return;
-	e->port[port].ctr.edge_qps_paired += edge_qp_note(&c->qps, qp, &p, e->node.now);
-	if (p.ecn == ECN_CE)
-		congestion_seen(e, port, qp, &p);
+	if (p->ecn == ECN_CE && e->port[port].cc->cfg->np.enable)
+		congestion_seen(e, port, qp, p);
 }
 
 // ---- what is held ----------------------------------------------------------------------------
@@ -358,8 +329,8 @@ uint64_t edge_cc_held(const struct edge_cc *c, uint64_t bytes[PRIO_COUNT])
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < c->qps.n_live; i++) {
-		const struct frame *f = c->limiters[c->qps.live[i]].held.head;
+	for (uint32_t i = 0; i < c->qps->n_live; i++) {
+		const struct frame *f = c->limiters[c->qps->live[i]].held.head;
 
 		for (; f != NULL; f = f->next) {
 			n++;
@@ -371,14 +342,14 @@ uint64_t edge_cc_held(const struct edge_cc *c, uint64_t bytes[PRIO_COUNT])
 
 void edge_cc_drain(struct edge_cc *c)
 {
-	for (uint32_t i = 0; i < c->qps.n_live; i++) {
-		struct limiter *l = &c->limiters[c->qps.live[i]];
+	for (uint32_t i = 0; i < c->qps->n_live; i++) {
+		struct limiter *l = &c->limiters[c->qps->live[i]];
 
 		while (!frame_queue_empty(&l->held))
 			frame_free(frame_queue_pop(&l->held));
 		l->responses = 0;
 		l->stalled = false;
-		c->qps.qps[c->qps.live[i]].busy = false;
+		c->qps->qps[c->qps->live[i]].busy = false;
 	}
 	c->n_stalled = 0;
 }

@@ -32,7 +32,7 @@ void edge_apply_pause(struct edge *e, unsigned port, unsigned prio, uint16_t qua
 	struct port_counters *c = e->node.ports[port].ctr;
 	simtime_t since = rx->since[prio];
 
-	switch (pfc_rx_apply(rx, prio, quanta, e->node.now, c->rx_pause_duration)) {
+	switch (pfc_rx_apply(rx, prio, quanta, e->node.now, &c->rx_pauses)) {
 	case PFC_PAUSED:
 		node_event(&e->node, port, EV_PFC_PAUSED, prio, quanta);
 		node_digest(&e->node, DIGEST_PAUSE, port, prio);
@@ -55,7 +55,7 @@ void edge_expire_pause(struct edge *e, unsigned port, unsigned prio)
 	simtime_t since = rx->since[prio];
 
 	rx->armed &= (uint8_t) ~(1u << prio);
-	if (pfc_rx_expire(rx, prio, e->node.now, c->rx_pause_duration) == PFC_RESUMED) {
+	if (pfc_rx_expire(rx, prio, e->node.now, &c->rx_pauses) == PFC_RESUMED) {
 		node_event(&e->node, port, EV_PFC_RESUMED, prio, (uint64_t)(e->node.now - since));
 		resume(e, port);
 	} else if (rx->paused >> prio & 1) {
@@ -107,7 +107,7 @@ bool edge_say_pause(struct edge *e, unsigned port)
 	if (f == NULL)
 		return false;
 
-	struct pfc_tx_frame say = pfc_tx_say(&p->pfc_tx, n->now, c->tx_pause_duration);
+	struct pfc_tx_frame say = pfc_tx_say(&p->pfc_tx, n->now, &c->tx_pauses);
 	pfc_build(frame_data(f), n->ports[port].mac, say.vector, say.quanta);
 	f->kind = FRAME_CONTROL;
 	f->len = f->head_len = ETH_MIN_NO_FCS;

@@ -9,6 +9,7 @@
 #include "models/pfc.h"
 #include "pipelines/edge.h"
 #include "pipelines/edge_cc.h"
+#include "pipelines/edge_watch.h"
 
 #define EDGE_BURST 32
 
@@ -26,6 +27,7 @@ struct edge_port {
 	// from the real port towards the fabric
 	struct frame_queue rx_queue[PRIO_COUNT];
 	uint32_t rx_bytes[PRIO_COUNT]; // and held by cc
+	struct edge_watch *watch;      // NULL: nothing is counted
 	struct edge_cc *cc;            // NULL: off
 	uint32_t last_ip4;             // destination looked up last, host order; 0: none
 	uint32_t last_dst;

@@ -138,7 +138,7 @@ static enum edge_qp_side opposite(enum edge_qp_side side)
 	return side == EDGE_QP_OUT ? EDGE_QP_IN : EDGE_QP_OUT;
 }
 
-static struct edge_qp *other_half(struct edge_qp_table *t, const struct edge_qp *qp)
+struct edge_qp *edge_qp_other(struct edge_qp_table *t, const struct edge_qp *qp)
 {
 	if (qp->other == EDGE_QP_UNKNOWN)
 		return NULL;
@@ -147,7 +147,7 @@ static struct edge_qp *other_half(struct edge_qp_table *t, const struct edge_qp 
 
 static void part(struct edge_qp_table *t, struct edge_qp *qp)
 {
-	struct edge_qp *other = other_half(t, qp);
+	struct edge_qp *other = edge_qp_other(t, qp);
 
 	if (other != NULL && other->other == qp->qpn)
 		other->other = EDGE_QP_UNKNOWN;
@@ -249,7 +249,7 @@ static struct edge_qp *search(
 static bool note_answer(
 	struct edge_qp_table *t, struct edge_qp *to, const struct pkt *p, simtime_t now)
 {
-	struct edge_qp *asker = other_half(t, to);
+	struct edge_qp *asker = edge_qp_other(t, to);
 	const uint8_t *aeth = pkt_ext(p, ROCE_EXT_AETH);
 	bool learnt = false;
 

@@ -75,5 +75,8 @@ struct edge_qp *edge_qp_find(struct edge_qp_table *t, enum edge_qp_side side,
 struct edge_qp *edge_qp_get(struct edge_qp_table *t, enum edge_qp_side side,
 	const struct edge_qp_pair *pair, uint32_t qpn, simtime_t now);
 
+// The other half of the connection, NULL while it is not known.
+struct edge_qp *edge_qp_other(struct edge_qp_table *t, const struct edge_qp *qp);
+
 // A packet of the half passes. True if it told which half is the other one.
 bool edge_qp_note(struct edge_qp_table *t, struct edge_qp *qp, const struct pkt *p, simtime_t now);

@@ -194,7 +194,10 @@ static void take_one(struct edge *e, unsigned port, struct rte_mbuf *m)
 	}
 	set_next_hop(p, f, &pkt);
 	edge_charge(e, p, f);
-	if (p->cc == NULL || !edge_cc_take(e, port, f, &pkt))
+	struct edge_qp *qp = NULL;
+	if (f->flags & FRAME_F_ROCE && p->watch != NULL)
+		qp = edge_watch_sent(e, port, &pkt);
+	if (p->cc == NULL || !edge_cc_take(e, port, f, &pkt, qp))
 		queue(p, f);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pcap/build.h"
+#include "pcap/icrc.h"
 #include "pcap/roce.h"
 #include "pipelines/edge_priv.h"
 #include "pipelines/materialise.h"
@@ -66,6 +67,23 @@ static struct frame *complete(struct edge *e, unsigned port, struct frame *f)
 	return full;
 }
 
+static void watch(struct edge *e, unsigned port, const struct frame *f)
+{
+	struct pkt p;
+
+	if (f->kind == FRAME_ROCE1 ||
+		pkt_parse_head(frame_data(f), f->head_len, f->len, &p) != PKT_OK || p.bth_off == 0)
+		return;
+	// What the endpoint will drop has not happened to it. (Made here, it has no ICRC yet.)
+	if (!(f->flags & FRAME_F_SYNTH) && !pkt_icrc_valid(&p)) {
+		e->port[port].ctr.rx_icrc_encapsulated++;
+		return;
+	}
+	struct edge_qp *qp = edge_watch_arrives(e, port, &p);
+	if (qp != NULL && e->port[port].cc != NULL)
+		edge_cc_arrive(e, port, &p, qp);
+}
+
 void edge_arrive(struct node *n, unsigned port, struct frame *f)
 {
 	struct edge *e = (struct edge *)n;
@@ -78,6 +96,7 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 	}
 	uint32_t bytes = frame_buffer_bytes(f);
 	if (f->flags & FRAME_F_ROCE && f->opcode == ROCE_OP_CNP) {
+		p->ctr.cc_rx_cnp_pkts++;
 		if (p->cc == NULL || !edge_cc_cnp(e, port, f))
 			p->ctr.edge_cnp_swallowed++;
 		node_consume(n, port, f);
@@ -88,8 +107,8 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 		node_drop(n, port, f, DROP_EDGE_BUFFER_FULL);
 		return;
 	}
-	if (p->cc != NULL && f->flags & FRAME_F_ROCE)
-		edge_cc_arrive(e, port, f);
+	if (f->flags & FRAME_F_ROCE && p->watch != NULL)
+		watch(e, port, f);
 	if (f->flags & FRAME_F_SYNTH) {
 		f = complete(e, port, f);
 		if (f == NULL)

@@ -110,8 +110,7 @@ static bool send_pfc(struct ethernet_switch *s, unsigned port)
 		return false;
 	}
 
-	struct pfc_tx_frame said =
-		pfc_tx_say(&p->pfc_tx, n->now, n->ports[port].ctr->tx_pause_duration);
+	struct pfc_tx_frame said = pfc_tx_say(&p->pfc_tx, n->now, &n->ports[port].ctr->tx_pauses);
 	unsigned pg = account_said(s, port, &said);
 	pfc_build(frame_data(f), n->ports[port].mac, said.vector, said.quanta);
 	f->len = f->head_len = PFC_FRAME_BYTES;
@@ -184,7 +183,7 @@ static void apply(struct ethernet_switch *s, unsigned port, unsigned prio, uint1
 	if (!p->up)
 		return;
 	enum pfc_rx_change change = pfc_rx_apply(
-		&p->pfc_rx, prio, quanta, s->node.now, s->node.ports[port].ctr->rx_pause_duration);
+		&p->pfc_rx, prio, quanta, s->node.now, &s->node.ports[port].ctr->rx_pauses);
 	if (quanta != 0 && !(p->pfc_rx.armed >> prio & 1)) {
 		p->pfc_rx.armed |= (uint8_t)(1u << prio);
 		node_timer(&s->node, p->pfc_rx.until[prio], TIMER_PFC_EXPIRE | prio << 8, port);
@@ -200,8 +199,8 @@ static void expire(struct ethernet_switch *s, unsigned port, unsigned prio)
 	p->pfc_rx.armed &= (uint8_t) ~(1u << prio);
 	if (!(p->pfc_rx.paused >> prio & 1))
 		return;
-	enum pfc_rx_change change = pfc_rx_expire(
-		&p->pfc_rx, prio, s->node.now, s->node.ports[port].ctr->rx_pause_duration);
+	enum pfc_rx_change change =
+		pfc_rx_expire(&p->pfc_rx, prio, s->node.now, &s->node.ports[port].ctr->rx_pauses);
 	if (change == PFC_NO_CHANGE) {
 		p->pfc_rx.armed |= (uint8_t)(1u << prio);
 		node_timer(&s->node, p->pfc_rx.until[prio], TIMER_PFC_EXPIRE | prio << 8, port);
@@ -302,7 +301,7 @@ void switch_link(struct node *n, unsigned port, bool up)
 		return;
 	}
 	// Nobody pauses us any more: queues empty themselves into the dead link, counted as such.
-	pfc_tx_reset(&p->pfc_tx, n->now, c->tx_pause_duration);
-	pfc_rx_reset(&p->pfc_rx, n->now, c->rx_pause_duration);
+	pfc_tx_reset(&p->pfc_tx, n->now, &c->tx_pauses);
+	pfc_rx_reset(&p->pfc_rx, n->now, &c->rx_pauses);
 	update_paused(s, port);
 }

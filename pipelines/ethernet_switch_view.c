@@ -264,9 +264,9 @@ void ethernet_switch_close_pauses(struct node *n, simtime_t now)
 			simtime_t rx = pfc_rx_since(&s->port[i].pfc_rx, prio);
 			simtime_t tx = pfc_tx_since(&s->port[i].pfc_tx, prio);
 			if (rx != SIMTIME_NEVER)
-				c->rx_pause_duration[prio] += now - rx;
+				c->rx_pauses.duration[prio] += now - rx;
 			if (tx != SIMTIME_NEVER)
-				c->tx_pause_duration[prio] += now - tx;
+				c->tx_pauses.duration[prio] += now - tx;
 		}
 	}
 }

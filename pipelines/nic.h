@@ -209,6 +209,7 @@ int nic_slow_receiver(struct node *n, unsigned port, uint64_t rate_bps, uint32_t
 	X(retransmitted_packets, "request packets sent again")                  \
 	X(acks_sent, "acknowledgements sent")                                   \
 	X(naks_sent, "NAKs sent")                                               \
+	X(seq_naks_sent, "of these, for a PSN sequence error")                  \
 	X(pool_waits, "times sending waited for a free frame")
 
 struct nic_counters {

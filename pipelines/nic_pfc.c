@@ -33,7 +33,7 @@ static void apply(struct nic *nic, unsigned port, unsigned prio, uint16_t quanta
 	struct node *n = &nic->node;
 	struct pfc_rx *rx = &nic->ports[port].pauses;
 
-	switch (pfc_rx_apply(rx, prio, quanta, n->now, n->ports[port].ctr->rx_pause_duration)) {
+	switch (pfc_rx_apply(rx, prio, quanta, n->now, &n->ports[port].ctr->rx_pauses)) {
 	case PFC_PAUSED:
 		nic->ports[port].n_pauses[prio]++;
 		node_event(n, port, EV_PFC_PAUSED, prio, quanta);
@@ -84,7 +84,7 @@ void nic_resume_timer(struct nic *nic, uint32_t arg)
 	struct pfc_rx *rx = &nic->ports[port].pauses;
 
 	rx->armed &= (uint8_t) ~(1u << prio);
-	if (pfc_rx_expire(rx, prio, n->now, n->ports[port].ctr->rx_pause_duration) == PFC_RESUMED) {
+	if (pfc_rx_expire(rx, prio, n->now, &n->ports[port].ctr->rx_pauses) == PFC_RESUMED) {
 		resumed(nic, port, prio);
 	} else if (rx->paused >> prio & 1) {
 		rx->armed |= (uint8_t)(1u << prio);
@@ -95,7 +95,7 @@ void nic_resume_timer(struct nic *nic, uint32_t arg)
 simtime_t nic_paused_total(const struct nic *nic, unsigned port, unsigned prio)
 {
 	const struct pfc_rx *rx = &nic->ports[port].pauses;
-	simtime_t total = nic->node.ports[port].ctr->rx_pause_duration[prio];
+	simtime_t total = nic->node.ports[port].ctr->rx_pauses.duration[prio];
 
 	return rx->paused >> prio & 1 ? total + nic->node.now - rx->since[prio] : total;
 }
@@ -106,8 +106,8 @@ void nic_pfc_link_down(struct nic *nic, unsigned port)
 	struct nic_port *p = &nic->ports[port];
 	struct port_counters *c = n->ports[port].ctr;
 
-	pfc_rx_reset(&p->pauses, n->now, c->rx_pause_duration);
-	pfc_tx_reset(&p->storm, n->now, c->tx_pause_duration);
+	pfc_rx_reset(&p->pauses, n->now, &c->rx_pauses);
+	pfc_tx_reset(&p->storm, n->now, &c->tx_pauses);
 	p->pfc_due = pfc_tx_due(&p->storm, n->now);
 }
 
@@ -172,7 +172,7 @@ void nic_pfc_send(struct nic *nic, unsigned port, struct frame *f)
 	struct node *n = &nic->node;
 	struct nic_port *p = &nic->ports[port];
 	struct port_counters *c = n->ports[port].ctr;
-	struct pfc_tx_frame say = pfc_tx_say(&p->storm, n->now, c->tx_pause_duration);
+	struct pfc_tx_frame say = pfc_tx_say(&p->storm, n->now, &c->tx_pauses);
 	bool xoff = p->storm.told != 0;
 
 	p->pfc_due = false;

@@ -39,6 +39,7 @@ static inline void send_response(struct nic *nic, unsigned port, struct nic_qp *
 	} else {
 		aeth = nic_recovery_sack(qp, f, &a);
 		nic->ctr.naks_sent++;
+		nic->ctr.seq_naks_sent += a.syndrome == AETH_NAK_PSN_SEQ;
 	}
 	aeth_put(aeth, a.syndrome, a.msn);
 	if (unlikely(qp->echo != NULL))

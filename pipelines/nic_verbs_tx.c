@@ -232,6 +232,7 @@ static void send_response(struct verbs *v, struct verbs_qp *qp)
 		v->nic->ctr.acks_sent++;
 	} else {
 		v->nic->ctr.naks_sent++;
+		v->nic->ctr.seq_naks_sent += a.syndrome == AETH_NAK_PSN_SEQ;
 	}
 	send(v, qp->port, &k);
 }

@@ -140,7 +140,7 @@ static void apply_pfc(struct replay *r, unsigned prio, uint16_t quanta)
 	struct node *n = &r->node;
 	struct pfc_rx *rx = &r->pauses;
 
-	switch (pfc_rx_apply(rx, prio, quanta, n->now, n->ports[0].ctr->rx_pause_duration)) {
+	switch (pfc_rx_apply(rx, prio, quanta, n->now, &n->ports[0].ctr->rx_pauses)) {
 	case PFC_PAUSED:
 		node_event(n, 0, EV_PFC_PAUSED, prio, quanta);
 		break;
@@ -162,7 +162,7 @@ static void pause_ran_out(struct replay *r, unsigned prio)
 	struct pfc_rx *rx = &r->pauses;
 
 	rx->armed &= (uint8_t) ~(1u << prio);
-	if (pfc_rx_expire(rx, prio, n->now, n->ports[0].ctr->rx_pause_duration) == PFC_RESUMED) {
+	if (pfc_rx_expire(rx, prio, n->now, &n->ports[0].ctr->rx_pauses) == PFC_RESUMED) {
 		resumed(r, prio);
 	} else if (rx->paused >> prio & 1) {
 		rx->armed |= (uint8_t)(1u << prio);
@@ -243,7 +243,7 @@ static void replay_link(struct node *n, unsigned port, bool up)
 	struct replay *r = replay_of(n);
 
 	if (!up)
-		pfc_rx_reset(&r->pauses, n->now, n->ports[port].ctr->rx_pause_duration);
+		pfc_rx_reset(&r->pauses, n->now, &n->ports[port].ctr->rx_pauses);
 	kick(r);
 }
 

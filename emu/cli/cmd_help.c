@@ -89,7 +89,10 @@ static void help_vendor(enum vendor_set set, const char *title)
 	printf("\n%s\n\n", title);
 	for (unsigned i = 0; i < vendor_rows(set); i++) {
 		struct vendor_row row = vendor_row(set, i);
-		printf("  %-31s %s\n", row.name, row.help);
+		const char *who = row.nic && row.edge ? ""
+				  : row.nic           ? " (built-in NIC only)"
+						      : " (edge only)";
+		printf("  %-31s %s%s\n", row.name, row.help, who);
 	}
 }
 
@@ -107,7 +110,9 @@ static void help_counters(void)
 	help_device(DEVICE_NIC, "Of a built-in NIC, on its first port:");
 	help_device(DEVICE_EDGE, "Of the edge of a real endpoint:");
 	help_vendor(VENDOR_HW_COUNTERS,
-		"In summary.json, hw_counters of a built-in NIC (mlx5's names):");
+		"In summary.json, hw_counters of a built-in NIC or an edge (mlx5's names):");
+	help_vendor(VENDOR_RXE,
+		"In summary.json, rxe_counters of a built-in NIC or an edge (rxe's hw_counters):");
 	help_vendor(VENDOR_ETHTOOL,
 		"In summary.json, ethtool of every host's port (names and units of mlx5's ethtool "
 		"-S):");

@@ -17,6 +17,7 @@
 #include "emu/core/evq.h"
 #include "emu/core/frame.h"
 #include "emu/core/lane.h"
+#include "emu/core/pauses.h"
 #include "emu/core/rng.h"
 #include "emu/core/simtime.h"
 #include "emu/core/timer.h"
@@ -65,8 +66,8 @@ struct port_counters {
 	uint64_t rx_pause[PRIO_COUNT], tx_pause[PRIO_COUNT]; // PFC frames that name the priority
 	uint64_t rx_global_pause;                            // 802.3x PAUSE frames
 	uint64_t rx_pause_ignored;                           // PFC for priorities not enabled
-	simtime_t rx_pause_duration[PRIO_COUNT];             // time this port was paused
-	simtime_t tx_pause_duration[PRIO_COUNT];             // time this port paused its peer
+	struct pauses rx_pauses;                             // of this port
+	struct pauses tx_pauses;                             // of its peer, by this port
 	uint64_t ecn_marked[PRIO_COUNT];                     // marked here, by egress port
 	uint64_t ce_seen[PRIO_COUNT];                        // arrived with CE
 	uint64_t drops[DROP_REASON_COUNT];                   // by ingress port

@@ -253,6 +253,7 @@ static int edge_host_create(struct fabric *f, uint32_t node)
 		.roce_dscp = a->roce_dscp == SC_UNSET ? EDGE_NO_DSCP : a->roce_dscp,
 		.rx_queue_bytes = (uint32_t)a->buffer,
 		.pause_response = port_pfc_response(s, node, 0),
+		.counters = a->counters,
 		.cc = {.cc = a->nic.cc, .np = a->nic.np, .ect0 = a->ect0},
 	};
 

@@ -154,7 +154,7 @@ void console_print_pauses(const struct console *c)
 		for (unsigned p = 0; p < r->nodes[n].n_ports; p++) {
 			const struct port_counters *k = r->nodes[n].ports[p].ctr;
 			for (unsigned prio = 0; prio < PRIO_COUNT; prio++) {
-				double key = (double)k->rx_pause_duration[prio] +
+				double key = (double)k->rx_pauses.duration[prio] +
 					     (double)k->ecn_marked[prio];
 				if (key > 0)
 					top_add(&t, (struct top_row){key, n, p, prio});
@@ -173,7 +173,7 @@ void console_print_pauses(const struct console *c)
 		char marks[FORMAT_MAX];
 		fprintf(c->out, "  %-24s %4u %12s %12s %12s %12s\n",
 			run_place(r, w->node, w->index, place, sizeof(place)), w->prio,
-			format_time(k->rx_pause_duration[w->prio], paused),
+			format_time(k->rx_pauses.duration[w->prio], paused),
 			format_count(k->rx_pause[w->prio], in),
 			format_count(k->tx_pause[w->prio], out),
 			format_count(k->ecn_marked[w->prio], marks));

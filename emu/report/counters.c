@@ -99,8 +99,8 @@ bool port_counter_is_time(unsigned id)
 	if (id < N_PLAIN || id >= FIRST_DROP)
 		return false;
 	size_t offset = per_prio[(id - N_PLAIN) / PRIO_COUNT].offset;
-	return offset == offsetof(struct port_counters, rx_pause_duration) ||
-	       offset == offsetof(struct port_counters, tx_pause_duration);
+	return offset == offsetof(struct port_counters, rx_pauses.duration) ||
+	       offset == offsetof(struct port_counters, tx_pauses.duration);
 }
 
 // ---- devices ------------------------------------------------------------------------------------

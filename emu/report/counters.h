@@ -30,14 +30,16 @@
 	X("tx_prio%u_bytes", tx_bytes, "bytes sent, FCS included")
 
 // X(name with %u for the priority, field, help)
-#define PORT_PRIO_COUNTERS(X)                                                            \
-	X("rx_prio%u_pause", rx_pause, "PFC frames received that name the priority")     \
-	X("tx_prio%u_pause", tx_pause, "PFC frames sent that name the priority")         \
-	X("rx_prio%u_pause_duration", rx_pause_duration, "ps this port was paused")      \
-	X("tx_prio%u_pause_duration", tx_pause_duration, "ps this port paused its peer") \
-	X("tx_prio%u_ecn_marked", ecn_marked, "frames marked CE here")                   \
-	X("rx_prio%u_ce", ce_seen, "frames that arrived with CE")                        \
-	X("rx_prio%u_discards", prio_drops, "frames dropped here, all reasons")          \
+#define PORT_PRIO_COUNTERS(X)                                                                    \
+	X("rx_prio%u_pause", rx_pause, "PFC frames received that name the priority")             \
+	X("tx_prio%u_pause", tx_pause, "PFC frames sent that name the priority")                 \
+	X("rx_prio%u_pause_duration", rx_pauses.duration, "ps this port was paused")             \
+	X("tx_prio%u_pause_duration", tx_pauses.duration, "ps this port paused its peer")        \
+	X("rx_prio%u_pause_transition", rx_pauses.transitions, "pauses of this port that ended") \
+	X("tx_prio%u_pause_transition", tx_pauses.transitions, "pauses of its peer that ended")  \
+	X("tx_prio%u_ecn_marked", ecn_marked, "frames marked CE here")                           \
+	X("rx_prio%u_ce", ce_seen, "frames that arrived with CE")                                \
+	X("rx_prio%u_discards", prio_drops, "frames dropped here, all reasons")                  \
 	X("rx_prio%u_buf_discard", rx_buf_discard, "frames a NIC's receive buffer had no room for")
 
 // Counters are numbered: the tables in this order, those by priority once for each, then

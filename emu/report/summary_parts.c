@@ -146,9 +146,12 @@ static json_t *vendor_json(enum vendor_set set, const struct run_port *port)
 	json_t *o = json_object();
 	char name[COUNTER_NAME_MAX];
 
-	for (unsigned i = 0; i < vendor_count(set); i++)
-		json_object_set_new(o, vendor_name(set, i, name),
-			json_integer((json_int_t)vendor_value(set, port, i)));
+	for (unsigned i = 0; i < vendor_count(set); i++) {
+		uint64_t value;
+		if (vendor_value(set, port, i, &value))
+			json_object_set_new(
+				o, vendor_name(set, i, name), json_integer((json_int_t)value));
+	}
 	return o;
 }
 
@@ -161,6 +164,8 @@ static json_t *port_json(const struct run_node *node, const struct run_port *por
 
 	if (vendor_has(VENDOR_HW_COUNTERS, node, port))
 		json_object_set_new(o, "hw_counters", vendor_json(VENDOR_HW_COUNTERS, port));
+	if (vendor_has(VENDOR_RXE, node, port))
+		json_object_set_new(o, "rxe_counters", vendor_json(VENDOR_RXE, port));
 	if (vendor_has(VENDOR_ETHTOOL, node, port))
 		json_object_set_new(o, "ethtool", vendor_json(VENDOR_ETHTOOL, port));
 	return o;

@@ -5,53 +5,117 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipelines/edge.h"
 #include "pipelines/nic.h"
 
 // ---- the vocabularies ---------------------------------------------------------------------------
 
-// X(field of struct nic_counters, of the same name)
-#define HW_COUNTED(X)                     \
-	X(rx_write_requests)              \
-	X(rx_read_requests)               \
-	X(rx_atomic_requests)             \
-	X(out_of_buffer)                  \
-	X(out_of_sequence)                \
-	X(duplicate_request)              \
-	X(rnr_nak_retry_err)              \
-	X(packet_seq_err)                 \
-	X(implied_nak_seq_err)            \
-	X(local_ack_timeout_err)          \
-	X(rp_cnp_ignored)                 \
-	X(rp_cnp_handled)                 \
-	X(np_ecn_marked_roce_packets)     \
-	X(np_cnp_sent)                    \
-	X(resp_local_length_error)        \
-	X(resp_cqe_error)                 \
-	X(req_cqe_error)                  \
-	X(req_remote_invalid_request)     \
-	X(req_remote_access_errors)       \
-	X(resp_remote_access_errors)      \
-	X(resp_cqe_flush_error)           \
-	X(req_cqe_flush_error)            \
-	X(req_transport_retries_exceeded) \
-	X(req_rnr_retries_exceeded)       \
-	X(roce_adp_retrans)               \
-	X(roce_adp_retrans_to)            \
-	X(rx_icrc_encapsulated)           \
-	X(cc_rx_ce_pkts)                  \
-	X(cc_rx_cnp_pkts)                 \
-	X(cc_tx_cnp_pkts)                 \
-	X(rdma_tx_packets)                \
-	X(rdma_rx_packets)                \
-	X(rdma_tx_bytes)                  \
-	X(rdma_rx_bytes)
+// A counter is the sum of up to three of a device's own, by their places in its array.
+#define PARTS 3
+#define NONE  (-1) // the device cannot know: it has no such counter
+#define NEVER (-2) // 0, as it does not do what is counted
 
-// Always 0, because the NIC has not what they count. X(name, help)
-#define HW_NEVER(X)                                                   \
-	X(rx_dct_connect, "connects to a DC target: there is no DC")  \
-	X(roce_slow_restart, "slow restarts after idling: not done")  \
-	X(roce_slow_restart_cnps, "CNPs for slow restarts: not done") \
-	X(roce_slow_restart_trans, "moves to slow restart: not done")
+#define NIC(field)  (int)(offsetof(struct nic_counters, field) / sizeof(uint64_t))
+#define EDGE(field) (int)(offsetof(struct edge_counters, field) / sizeof(uint64_t))
+
+struct device_row {
+	const char *name;
+	const char *help; // NULL: that of the NIC's counter
+	int nic[PARTS], edge[PARTS];
+};
+
+#define ONE(x)                \
+	{                     \
+		x, NONE, NONE \
+	}
+#define NO                       \
+	{                        \
+		NONE, NONE, NONE \
+	}
+#define BOTH(field)                                             \
+	{                                                       \
+#field, NULL, ONE(NIC(field)), ONE(EDGE(field)) \
+	}
+#define NIC_ONLY(field)                           \
+	{                                         \
+#field, NULL, ONE(NIC(field)), NO \
+	}
+#define NIC_AS(field, at_edge)                                    \
+	{                                                         \
+#field, NULL, ONE(NIC(field)), ONE(EDGE(at_edge)) \
+	}
+#define NEITHER(name, help)                         \
+	{                                           \
+#name, help, ONE(NEVER), ONE(NEVER) \
+	}
+
+// mlx5's drivers/infiniband/hw/mlx5/counters.c, in its order. (Its vport_* are those of switchdev
+// representors, and `lifespan` beside them is a setting.)
+static const struct device_row hw_rows[] = {
+	BOTH(rx_write_requests),
+	BOTH(rx_read_requests),
+	BOTH(rx_atomic_requests),
+	NEITHER(rx_dct_connect, "connects to a DC target: there is no DC"),
+	BOTH(out_of_buffer),
+	BOTH(out_of_sequence),
+	BOTH(duplicate_request),
+	BOTH(rnr_nak_retry_err),
+	BOTH(packet_seq_err),
+	BOTH(implied_nak_seq_err),
+	BOTH(local_ack_timeout_err),
+	NIC_AS(rp_cnp_ignored, edge_cnp_swallowed),
+	NIC_AS(rp_cnp_handled, edge_cnp_handled),
+	NIC_AS(np_ecn_marked_roce_packets, edge_ce_seen),
+	NIC_AS(np_cnp_sent, edge_cnp_sent),
+	NIC_ONLY(resp_local_length_error),
+	NIC_ONLY(resp_cqe_error),
+	NIC_ONLY(req_cqe_error),
+	BOTH(req_remote_invalid_request),
+	BOTH(req_remote_access_errors),
+	BOTH(resp_remote_access_errors),
+	NIC_ONLY(resp_cqe_flush_error),
+	NIC_ONLY(req_cqe_flush_error),
+	NIC_ONLY(req_transport_retries_exceeded),
+	NIC_ONLY(req_rnr_retries_exceeded),
+	NIC_ONLY(roce_adp_retrans),
+	NIC_ONLY(roce_adp_retrans_to),
+	NEITHER(roce_slow_restart, "slow restarts after idling: not done"),
+	NEITHER(roce_slow_restart_cnps, "CNPs for slow restarts: not done"),
+	NEITHER(roce_slow_restart_trans, "moves to slow restart: not done"),
+	BOTH(rx_icrc_encapsulated),
+	NIC_AS(cc_rx_ce_pkts, edge_ce_seen),
+	BOTH(cc_rx_cnp_pkts),
+	NIC_AS(cc_tx_cnp_pkts, edge_cnp_sent),
+	BOTH(rdma_tx_packets),
+	BOTH(rdma_rx_packets),
+	BOTH(rdma_tx_bytes),
+	BOTH(rdma_rx_bytes),
+};
+
+// The kernel's drivers/infiniband/sw/rxe/rxe_hw_counters.c, in its order, but for what nothing here
+// counts: ack_deferred, send_err, link_downed.
+static const struct device_row rxe_rows[] = {
+	{"sent_pkts", "RoCE packets sent", ONE(NIC(rdma_tx_packets)), ONE(EDGE(rdma_tx_packets))},
+	{"rcvd_pkts", "RoCE packets received", ONE(NIC(rdma_rx_packets)),
+		ONE(EDGE(rdma_rx_packets))},
+	BOTH(duplicate_request),
+	{"out_of_seq_request", "gaps among requests that were answered with a NAK",
+		ONE(NIC(seq_naks_sent)), ONE(EDGE(seq_naks_sent))},
+	{"rcvd_rnr_err", "RNR NAKs received", ONE(NIC(rnr_nak_retry_err)),
+		ONE(EDGE(rnr_nak_retry_err))},
+	{"send_rnr_err", "RNR NAKs sent", ONE(NIC(out_of_buffer)), ONE(EDGE(out_of_buffer))},
+	{"rcvd_seq_err", "NAKs for a PSN sequence error received", ONE(NIC(packet_seq_err)),
+		ONE(EDGE(packet_seq_err))},
+	{"retry_exceeded_err", "QPs that ran out of retries",
+		ONE(NIC(req_transport_retries_exceeded)), NO},
+	{"retry_rnr_exceeded_err", "QPs that ran out of RNR retries",
+		ONE(NIC(req_rnr_retries_exceeded)), NO},
+	{"completer_retry_err", "times requests were repeated, but after an RNR NAK",
+		{NIC(packet_seq_err), NIC(implied_nak_seq_err), NIC(local_ack_timeout_err)},
+		ONE(EDGE(go_backs))},
+	{"rdma_sends", "SEND messages sent", NO, ONE(EDGE(rdma_sends))},
+	{"rdma_recvs", "messages received that use a receive", NO, ONE(EDGE(rdma_recvs))},
+};
 
 // By priority `p` of port counters `c`. X(name, value, help)
 #define ETHTOOL_PRIO(X)                                                                    \
@@ -61,20 +125,31 @@
 	X("tx_prio%u_packets", c->prio[p].tx_frames, "frames sent")                        \
 	X("rx_prio%u_pause", c->rx_pause[p], "PFC frames received that name the priority") \
 	X("tx_prio%u_pause", c->tx_pause[p], "PFC frames sent that name the priority")     \
-	X("rx_prio%u_pause_duration", (uint64_t)(c->rx_pause_duration[p] / SIM_US),        \
+	X("rx_prio%u_pause_duration", (uint64_t)(c->rx_pauses.duration[p] / SIM_US),       \
 		"us this port was paused, of pauses that have ended")                      \
-	X("tx_prio%u_pause_duration", (uint64_t)(c->tx_pause_duration[p] / SIM_US),        \
+	X("tx_prio%u_pause_duration", (uint64_t)(c->tx_pauses.duration[p] / SIM_US),       \
 		"us this port paused its peer, of pauses that have ended")                 \
+	X("rx_prio%u_pause_transition", c->rx_pauses.transitions[p],                       \
+		"pauses of this port that ended")                                          \
+	X("tx_prio%u_pause_transition", c->tx_pauses.transitions[p],                       \
+		"pauses of its peer that ended")                                           \
 	X("rx_prio%u_buf_discard", c->rx_buf_discard[p],                                   \
-		"frames the receive buffer had no "                                        \
-		"room for")
+		"frames the receive buffer had no room for")                               \
+	X("rx_prio%u_cong_discard", (uint64_t)0,                                           \
+		"drops of a device shared by several hosts: it is not shared")
 
 // X(name, value, help)
-#define ETHTOOL_PORT(X)                                       \
-	X("rx_discards_phy", sum(c->rx_buf_discard),          \
-		"frames the receive buffer had no room for, " \
-		"all priorities")                             \
-	X("rx_global_pause", c->rx_global_pause, "802.3x PAUSE frames received, not obeyed")
+#define ETHTOOL_PORT(X)                                                                      \
+	X("rx_discards_phy", sum(c->rx_buf_discard),                                         \
+		"frames the receive buffer had no room for, all priorities")                 \
+	X("tx_pause_storm_warning_events", c->tx_pauses.storm_warnings,                      \
+		"pauses of its peer that lasted 6.8 s or longer")                            \
+	X("tx_pause_storm_error_events", c->tx_pauses.storm_errors,                          \
+		"pauses of its peer that lasted 8 s or longer")                              \
+	X("rx_global_pause", c->rx_global_pause, "802.3x PAUSE frames received, not obeyed") \
+	X("rx_global_pause_duration", (uint64_t)0, "us paused by them: not obeyed")          \
+	X("tx_global_pause", (uint64_t)0, "802.3x PAUSE frames sent: none are")              \
+	X("tx_global_pause_duration", (uint64_t)0, "us its peer was paused by them: never")
 
 static uint64_t sum(const uint64_t *by_prio)
 {
@@ -85,39 +160,40 @@ static uint64_t sum(const uint64_t *by_prio)
 	return all;
 }
 
-// ---- mlx5 hw_counters ---------------------------------------------------------------------------
+// ---- of devices ---------------------------------------------------------------------------------
 
-#define X(name) {#name, offsetof(struct nic_counters, name)},
 static const struct {
-	const char *name;
-	size_t offset;
-} counted[] = {HW_COUNTED(X)};
-#undef X
+	const struct device_row *rows;
+	unsigned n;
+} device_sets[VENDOR_SET_COUNT] = {
+	[VENDOR_HW_COUNTERS] = {hw_rows, sizeof(hw_rows) / sizeof(hw_rows[0])},
+	[VENDOR_RXE] = {rxe_rows, sizeof(rxe_rows) / sizeof(rxe_rows[0])},
+};
 
-#define X(name, help) {#name, "0", help},
-static const struct vendor_row never[] = {HW_NEVER(X)};
-#undef X
-
-#define N_COUNTED (sizeof(counted) / sizeof(counted[0]))
-#define N_NEVER   (sizeof(never) / sizeof(never[0]))
-
-static struct vendor_row hw_row(unsigned row)
+static struct vendor_row device_row(enum vendor_set set, unsigned row)
 {
-	if (row >= N_COUNTED)
-		return never[row - N_COUNTED];
-	unsigned id = (unsigned)(counted[row].offset / sizeof(uint64_t));
-	return (struct vendor_row){
-		counted[row].name, counted[row].name, device_counter_help(DEVICE_NIC, id)};
+	const struct device_row *r = &device_sets[set].rows[row];
+	const char *help =
+		r->help != NULL ? r->help : device_counter_help(DEVICE_NIC, (unsigned)r->nic[0]);
+
+	return (struct vendor_row){r->name, help, r->nic[0] != NONE, r->edge[0] != NONE};
 }
 
-static uint64_t hw_value(const uint64_t *ctr, unsigned row)
+static bool device_value(
+	enum vendor_set set, const struct run_port *port, unsigned row, uint64_t *value)
 {
-	return row < N_COUNTED ? ctr[counted[row].offset / sizeof(uint64_t)] : 0;
+	const struct device_row *r = &device_sets[set].rows[row];
+	const int *parts = port->device == DEVICE_NIC ? r->nic : r->edge;
+
+	*value = 0;
+	for (unsigned i = 0; i < PARTS && parts[i] != NONE; i++)
+		*value += parts[i] != NEVER ? port->device_ctr[parts[i]] : 0;
+	return parts[0] != NONE;
 }
 
 // ---- ethtool -S ---------------------------------------------------------------------------------
 
-#define X(name, value, help) {name, #value, help},
+#define X(name, value, help) {name, help, true, true},
 static const struct vendor_row ethtool_rows[] = {ETHTOOL_PRIO(X) ETHTOOL_PORT(X)};
 static const struct vendor_row by_prio_only[] = {ETHTOOL_PRIO(X)};
 #undef X
@@ -134,13 +210,13 @@ static uint64_t ethtool_value(const struct port_counters *c, unsigned row, unsig
 	return values[row];
 }
 
-// ---- both ---------------------------------------------------------------------------------------
+// ---- all of them --------------------------------------------------------------------------------
 
 // The row of a counter, and its priority.
 static unsigned row_of(enum vendor_set set, unsigned id, unsigned *prio)
 {
 	*prio = 0;
-	if (set == VENDOR_HW_COUNTERS)
+	if (set != VENDOR_ETHTOOL)
 		return id;
 	if (id >= FIRST_SUM)
 		return (unsigned)(N_BY_PRIO + (id - FIRST_SUM));
@@ -150,24 +226,24 @@ static unsigned row_of(enum vendor_set set, unsigned id, unsigned *prio)
 
 bool vendor_has(enum vendor_set set, const struct run_node *node, const struct run_port *port)
 {
-	if (set == VENDOR_HW_COUNTERS)
-		return port->device == DEVICE_NIC && port->device_ctr != NULL;
-	return node->kind == RUN_NODE_HOST && port->ctr != NULL;
+	if (set == VENDOR_ETHTOOL)
+		return node->kind == RUN_NODE_HOST && port->ctr != NULL;
+	return port->device != DEVICE_NONE && port->device_ctr != NULL;
 }
 
 unsigned vendor_rows(enum vendor_set set)
 {
-	return set == VENDOR_HW_COUNTERS ? N_COUNTED + N_NEVER : N_ROWS;
+	return set == VENDOR_ETHTOOL ? N_ROWS : device_sets[set].n;
 }
 
 struct vendor_row vendor_row(enum vendor_set set, unsigned row)
 {
-	return set == VENDOR_HW_COUNTERS ? hw_row(row) : ethtool_rows[row];
+	return set == VENDOR_ETHTOOL ? ethtool_rows[row] : device_row(set, row);
 }
 
 unsigned vendor_count(enum vendor_set set)
 {
-	return set == VENDOR_HW_COUNTERS ? vendor_rows(set) : FIRST_SUM + N_ROWS - N_BY_PRIO;
+	return set == VENDOR_ETHTOOL ? FIRST_SUM + N_ROWS - N_BY_PRIO : device_sets[set].n;
 }
 
 char *vendor_name(enum vendor_set set, unsigned id, char *buf)
@@ -183,10 +259,12 @@ char *vendor_name(enum vendor_set set, unsigned id, char *buf)
 	return buf;
 }
 
-uint64_t vendor_value(enum vendor_set set, const struct run_port *port, unsigned id)
+bool vendor_value(enum vendor_set set, const struct run_port *port, unsigned id, uint64_t *value)
 {
 	unsigned prio, row = row_of(set, id, &prio);
 
-	return set == VENDOR_HW_COUNTERS ? hw_value(port->device_ctr, row)
-					 : ethtool_value(port->ctr, row, prio);
+	if (set != VENDOR_ETHTOOL)
+		return device_value(set, port, row, value);
+	*value = ethtool_value(port->ctr, row, prio);
+	return true;
 }

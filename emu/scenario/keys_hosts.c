@@ -103,6 +103,9 @@ SECTION(sec_attach, "hosts.NAME.attach", "A real endpoint at the host's place (c
 		.word = "none", .word_value = SC_UNSET),
 	BOOL(struct sc_attach, pfc, "pfc", "yes",
 		"obey PFC on the endpoint's behalf: hold its frames per priority, back-pressure it"),
+	BOOL(struct sc_attach, counters, "counters", "yes",
+		"count what happens to the endpoint's queue pairs, as a NIC would; no: for more packets per "
+		"second (cc needs it)"),
 	NUM(struct sc_attach, buffer, "buffer", Q_SIZE, "4MB", 4096, SIZE_MAX_,
 		"most bytes held per priority"),
 	NUM(struct sc_attach, ready_timeout, "ready_timeout", Q_TIME, "120s", SIM_S, YEAR,

@@ -176,6 +176,7 @@ struct sc_attach {
 	const char *initrd;      // guest: NULL: likewise
 	const char *append;      // guest: more kernel arguments, or NULL
 	int roce_dscp;           // rewrite the DSCP of RoCE frames from the endpoint; SC_UNSET
+	bool counters;           // count what happens to the endpoint's queue pairs
 	bool pfc;                // obey PFC on the endpoint's behalf (hold frames per priority)
 	uint64_t buffer;         // bytes the edge holds per priority while paused
 	struct sc_nic nic;       // of it cc, dcqcn and np: on the endpoint's behalf

@@ -35,10 +35,10 @@ switches: [sw1]
 hosts:
   source:
     ip: 10.0.0.1
-    attach: {{kind: dpdk, devargs: "net_pcap0,rx_pcap={pcap},infinite_rx=1"}}
+    attach: {{kind: dpdk, counters: no, devargs: "net_pcap0,rx_pcap={pcap},infinite_rx=1"}}
   sink:
     ip: 10.0.0.2
-    attach: {{kind: dpdk, devargs: "net_null0,no-rx=1"}}
+    attach: {{kind: dpdk, counters: no, devargs: "net_null0,no-rx=1"}}
 links:
   - {{ends: [sw1, source], rate: 400Gbps}}
   - {{ends: [sw1, sink], rate: 400Gbps}}

@@ -229,6 +229,16 @@ def rxe_faults(exe, tmp):
     check(least <= naks <= gaps, "server saw %d gaps, client got %d NAKs" % (gaps, naks))
     check(rxe("guest2", "completer_retry_err") >= naks, "client did not retry")
     check(rxe("guest2", "retry_exceeded_err") == 0, "client gave up")
+    # What the edges saw of it from outside is what the kernels say of themselves.
+    damaged = next(p["hw_counters"] for p in s["ports"] if p["node"] == "guest1")
+    check(damaged["rx_icrc_encapsulated"] == 1, damaged)
+    for host in ("guest1", "guest2"):
+        seen = next(p["rxe_counters"] for p in s["ports"] if p["node"] == host)
+        for name in ("duplicate_request", "out_of_seq_request", "rcvd_seq_err", "rcvd_rnr_err",
+                     "completer_retry_err", "sent_pkts", "rcvd_pkts"):
+            own = rxe(host, name)
+            check(seen[name] == own, "%s: %s is %d at the edge, %d in the guest"
+                  % (host, name, seen[name], own))
 
 
 @contextlib.contextmanager

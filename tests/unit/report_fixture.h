@@ -35,7 +35,7 @@ static inline void fixture_nodes(struct report_fixture *x)
 	}
 	x->ports[4].peer = "sw1:eth0";
 	x->ctr[1].rx_pause[3] = 7;
-	x->ctr[1].rx_pause_duration[3] = 1500 * SIM_NS;
+	x->ctr[1].rx_pauses.duration[3] = 1500 * SIM_NS;
 	x->ctr[2].drops[DROP_NO_ROUTE] = 2;
 	x->pgs[0] = (struct run_pg){.port = 1,
 		.pg = 3,

@@ -410,7 +410,7 @@ static void a_pause_holds_its_priority_only(void **state)
 	assert_int_equal(r->sw.n_rec, 3);
 	assert_int_equal(port()->rx_pause[3], 2);
 	// From the XOFF's arrival to the XON's, both 84 bytes of wire after they were sent.
-	assert_int_equal(port()->rx_pause_duration[3], 100 * SIM_US);
+	assert_int_equal(port()->rx_pauses.duration[3], 100 * SIM_US);
 	stop();
 }
 

@@ -113,6 +113,8 @@ static uint16_t roce_bytes(uint8_t *out, bool from_me, uint8_t opcode, uint8_t t
 		from_me ? PEER_IP : MY_IP);
 	p = udp_put(p, sport, ROCE_UDP_PORT, len - ETH_HEADER_BYTES - IPV4_HEADER_BYTES);
 	bth_put(p, opcode, BTH_MIG, 0, qpn, false, psn);
+	icrc_put(out + len - ICRC_BYTES,
+		icrc_compute(out, ETH_HEADER_BYTES, (unsigned)(p - out), len - ICRC_BYTES));
 	return len;
 }
 
@@ -718,6 +720,8 @@ static void a_tagged_ipv6_mark_is_answered_in_kind(void **state)
 		q = udp_put(q, 0xc001, ROCE_UDP_PORT, l4);
 		bth_put(q, ROCE_SEND_MIDDLE, BTH_MIG, 0, MY_QP, false, 50 + i);
 		uint16_t len = ETH_HEADER_BYTES + VLAN_TAG_BYTES + IPV6_HEADER_BYTES + l4;
+		icrc_put(b + len - ICRC_BYTES, icrc_compute(b, ETH_HEADER_BYTES + VLAN_TAG_BYTES,
+						       (unsigned)(q - b), len - ICRC_BYTES));
 		struct frame *f = switch_frame(b, len, 3);
 		f->flags = FRAME_F_PARSED | FRAME_F_ROCE | FRAME_F_IPV6 | FRAME_F_TAGGED;
 		f->opcode = ROCE_SEND_MIDDLE;

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "pcap/psn.h"
 #include "nic_seen.h"
+#include "pcap/psn.h"
 
 static struct nic_flow_config op_flow(enum wr_op op, enum qp_transport transport)
 {

@@ -147,8 +147,8 @@ static void xoff_stops_its_priority_only(void **state)
 	around(3, on, &before, &after);
 	assert_in_range(after - on, 0, 2 * FIRST_PS);
 	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pause[3], 2);
-	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pause_duration[3], on - off);
-	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pause_duration[4], 0);
+	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pauses.duration[3], on - off);
+	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pauses.duration[4], 0);
 	struct nic_flow_result res;
 	nic_flow_result(r->nic[0], 3, &res);
 	assert_int_equal(res.paused, on - off);
@@ -167,7 +167,7 @@ static void a_pause_ends_by_itself_after_its_quanta(void **state)
 	simtime_t before, after;
 	around(3, off, &before, &after);
 	assert_int_equal(after, off + 1000 * QUANTUM);
-	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pause_duration[3], 1000 * QUANTUM);
+	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pauses.duration[3], 1000 * QUANTUM);
 	end(r);
 }
 
@@ -292,9 +292,9 @@ static void a_storm_lasts_exactly_its_time(void **state)
 	}
 	const struct port_counters *c = r->nic[1]->ports[0].ctr;
 	assert_int_equal(c->tx_pause[3], 7);
-	assert_int_equal(c->tx_pause_duration[3], 1000 * SIM_US);
+	assert_int_equal(c->tx_pauses.duration[3], 1000 * SIM_US);
 	// The other NIC was paused for as long.
-	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pause_duration[3], 1000 * SIM_US);
+	assert_int_equal(r->nic[0]->ports[0].ctr->rx_pauses.duration[3], 1000 * SIM_US);
 	end(r);
 }
 

@@ -9,12 +9,11 @@
 
 #define GBPS UINT64_C(1000000000)
 
-static simtime_t duration[PFC_PRIORITIES];
+static struct pauses ended;
 
 static int reset(void **state)
 {
-	for (int i = 0; i < PFC_PRIORITIES; i++)
-		duration[i] = 0;
+	ended = (struct pauses){0};
 	return 0;
 }
 
@@ -47,7 +46,7 @@ static void one_frame_says_all_changes(void **state)
 	pfc_tx_init(&p, 0x18, 1000, byte_time_fp(100 * GBPS));
 	assert_true(pfc_tx_set(&p, 1 << 3, true));
 	assert_true(pfc_tx_set(&p, 1 << 4, true));
-	struct pfc_tx_frame f = pfc_tx_say(&p, 100, duration);
+	struct pfc_tx_frame f = pfc_tx_say(&p, 100, &ended);
 	assert_int_equal(f.vector, 0x18);
 	assert_int_equal(f.xoff, 0x18);
 	assert_int_equal(f.quanta[3], 1000);
@@ -56,13 +55,13 @@ static void one_frame_says_all_changes(void **state)
 
 	// 3 resumes, 4 stays: the frame resumes one and refreshes the other.
 	assert_true(pfc_tx_set(&p, 1 << 3, false));
-	f = pfc_tx_say(&p, 700, duration);
+	f = pfc_tx_say(&p, 700, &ended);
 	assert_int_equal(f.vector, 0x18);
 	assert_int_equal(f.xoff, 0);
 	assert_int_equal(f.xon, 0x08);
 	assert_int_equal(f.quanta[3], 0);
 	assert_int_equal(f.quanta[4], 1000);
-	assert_int_equal(duration[3], 600);
+	assert_int_equal(ended.duration[3], 600);
 }
 
 static void priorities_not_enabled_are_never_paused(void **state)
@@ -91,19 +90,19 @@ static void refresh_is_due_at_half_life(void **state)
 
 	pfc_tx_init(&p, 0x08, 1000, byte_time_fp(100 * GBPS));
 	pfc_tx_set(&p, 1 << 3, true);
-	pfc_tx_say(&p, 0, duration);
+	pfc_tx_say(&p, 0, &ended);
 	assert_int_equal(p.refresh_at, 2560000);
 	assert_false(pfc_tx_due(&p, 2559999));
 	assert_true(pfc_tx_due(&p, 2560000));
-	struct pfc_tx_frame f = pfc_tx_say(&p, 2600000, duration);
+	struct pfc_tx_frame f = pfc_tx_say(&p, 2600000, &ended);
 	assert_int_equal(f.vector, 0x08);
 	assert_int_equal(f.xoff, 0); // nothing new
 	assert_int_equal(p.refresh_at, 5160000);
 	assert_int_equal(pfc_tx_since(&p, 3), 0);
 	pfc_tx_set(&p, 1 << 3, false);
-	pfc_tx_say(&p, 3000000, duration);
+	pfc_tx_say(&p, 3000000, &ended);
 	assert_int_equal(p.refresh_at, SIMTIME_NEVER);
-	assert_int_equal(duration[3], 3000000);
+	assert_int_equal(ended.duration[3], 3000000);
 }
 
 // A refresh that just misses a frame of 9122 bytes: half life must cover 9142 + 84 bytes on the
@@ -127,14 +126,14 @@ static void pause_ends_by_itself_unless_extended(void **state)
 	struct pfc_rx p;
 
 	pfc_rx_init(&p, 0x08, byte_time_fp(100 * GBPS));
-	assert_int_equal(pfc_rx_apply(&p, 3, 100, 0, duration), PFC_PAUSED); // until 512 ns
+	assert_int_equal(pfc_rx_apply(&p, 3, 100, 0, &ended), PFC_PAUSED); // until 512 ns
 	assert_int_equal(p.until[3], 512000);
-	assert_int_equal(pfc_rx_apply(&p, 3, 100, 300000, duration), PFC_NO_CHANGE);
-	assert_int_equal(pfc_rx_expire(&p, 3, 512000, duration), PFC_NO_CHANGE);
+	assert_int_equal(pfc_rx_apply(&p, 3, 100, 300000, &ended), PFC_NO_CHANGE);
+	assert_int_equal(pfc_rx_expire(&p, 3, 512000, &ended), PFC_NO_CHANGE);
 	assert_int_equal(p.until[3], 812000);
 	assert_int_equal(pfc_rx_since(&p, 3), 0);
-	assert_int_equal(pfc_rx_expire(&p, 3, 812000, duration), PFC_RESUMED);
-	assert_int_equal(duration[3], 812000);
+	assert_int_equal(pfc_rx_expire(&p, 3, 812000, &ended), PFC_RESUMED);
+	assert_int_equal(ended.duration[3], 812000);
 	assert_int_equal(pfc_rx_since(&p, 3), SIMTIME_NEVER);
 }
 
@@ -143,10 +142,10 @@ static void xon_ends_a_pause_and_is_harmless_without_one(void **state)
 	struct pfc_rx p;
 
 	pfc_rx_init(&p, 0x08, byte_time_fp(100 * GBPS));
-	assert_int_equal(pfc_rx_apply(&p, 3, 0, 5, duration), PFC_NO_CHANGE);
-	pfc_rx_apply(&p, 3, 65535, 10, duration);
-	assert_int_equal(pfc_rx_apply(&p, 3, 0, 25, duration), PFC_RESUMED);
-	assert_int_equal(duration[3], 15);
+	assert_int_equal(pfc_rx_apply(&p, 3, 0, 5, &ended), PFC_NO_CHANGE);
+	pfc_rx_apply(&p, 3, 65535, 10, &ended);
+	assert_int_equal(pfc_rx_apply(&p, 3, 0, 25, &ended), PFC_RESUMED);
+	assert_int_equal(ended.duration[3], 15);
 }
 
 static void link_down_forgets_both_sides(void **state)
@@ -156,15 +155,36 @@ static void link_down_forgets_both_sides(void **state)
 
 	pfc_tx_init(&t, 0x08, 1000, byte_time_fp(100 * GBPS));
 	pfc_tx_set(&t, 8, true);
-	pfc_tx_say(&t, 0, duration);
-	pfc_tx_reset(&t, 50, duration);
-	assert_int_equal(duration[3], 50);
+	pfc_tx_say(&t, 0, &ended);
+	pfc_tx_reset(&t, 50, &ended);
+	assert_int_equal(ended.duration[3], 50);
 	assert_true(pfc_tx_due(&t, 50)); // still asserted: to be said again
 	pfc_rx_init(&r, 0x08, byte_time_fp(100 * GBPS));
-	pfc_rx_apply(&r, 3, 9, 0, duration);
-	assert_int_equal(pfc_rx_reset(&r, 70, duration), 8);
+	pfc_rx_apply(&r, 3, 9, 0, &ended);
+	assert_int_equal(pfc_rx_reset(&r, 70, &ended), 8);
 	assert_int_equal(r.paused, 0);
-	assert_int_equal(duration[3], 120);
+	assert_int_equal(ended.duration[3], 120);
+	assert_int_equal(ended.transitions[3], 2);
+}
+
+// mlx5 warns of a pause made for 85 % of 8 s, and calls one of 8 s an error.
+static void long_pauses_are_storms(void **state)
+{
+	static const simtime_t seconds[] = {6, 7, 9};
+	struct pfc_tx t;
+	simtime_t now = 0;
+
+	pfc_tx_init(&t, 0x08, 1000, byte_time_fp(100 * GBPS));
+	for (int i = 0; i < 3; i++) {
+		pfc_tx_set(&t, 8, true);
+		pfc_tx_say(&t, now, &ended);
+		now += seconds[i] * SIM_S;
+		pfc_tx_set(&t, 8, false);
+		pfc_tx_say(&t, now, &ended);
+	}
+	assert_int_equal(ended.transitions[3], 3);
+	assert_int_equal(ended.storm_warnings, 2);
+	assert_int_equal(ended.storm_errors, 1);
 }
 
 int main(void)
@@ -180,6 +200,7 @@ int main(void)
 		cmocka_unit_test_setup(pause_ends_by_itself_unless_extended, reset),
 		cmocka_unit_test_setup(xon_ends_a_pause_and_is_harmless_without_one, reset),
 		cmocka_unit_test_setup(link_down_forgets_both_sides, reset),
+		cmocka_unit_test_setup(long_pauses_are_storms, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,7 +254,7 @@ static void a_paused_class_waits_alone(void **state)
 	assert_int_equal(b.sink->rec[2].at, arrival(1006720 + 5120000, 100));
 	assert_int_equal(b.sink->rec[3].at, arrival(9 * SIM_US, 100));
 	assert_int_equal(b.r->ports[0].ctr->rx_pause[3], 1);
-	assert_int_equal(b.r->ports[0].ctr->rx_pause_duration[3], 5120000);
+	assert_int_equal(b.r->ports[0].ctr->rx_pauses.duration[3], 5120000);
 	bench_end(&b);
 }
 

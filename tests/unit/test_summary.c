@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "emu/report/summary.h"
+#include "pipelines/edge.h"
 #include "pipelines/nic.h"
 #include "tests/unit/report_fixture.h"
 
@@ -223,17 +224,80 @@ static void hw_counters_have_every_name(void **state)
 	json_decref(o);
 }
 
+// What an edge can know of mlx5's list, and rxe's list (rxe_hw_counters.c) on both kinds of device.
+static void edges_have_what_can_be_seen_from_outside(void **state)
+{
+	static const char *const rxe[] = {"sent_pkts", "rcvd_pkts", "duplicate_request",
+		"out_of_seq_request", "rcvd_rnr_err", "send_rnr_err", "rcvd_seq_err",
+		"completer_retry_err"};
+	struct dirs *d = *state;
+	struct edge_counters ctr = {.edge_ce_seen = 3,
+		.edge_cnp_sent = 2,
+		.edge_cnp_handled = 5,
+		.edge_cnp_swallowed = 7,
+		.duplicate_request = 11,
+		.seq_naks_sent = 13,
+		.go_backs = 17,
+		.rdma_tx_packets = 19,
+		.rdma_sends = 23};
+	struct nic_counters nic = {.packet_seq_err = 1,
+		.implied_nak_seq_err = 2,
+		.local_ack_timeout_err = 4,
+		.req_transport_retries_exceeded = 8,
+		.rdma_rx_packets = 16};
+
+	d->x.ports[4].device = DEVICE_EDGE;
+	d->x.ports[4].device_ctr = (const uint64_t *)&ctr;
+	json_t *o = write_and_read(d);
+	const json_t *hw = at(at(at(o, "ports"), "4"), "hw_counters");
+	assert_int_equal(integer(hw, "np_ecn_marked_roce_packets"), 3);
+	assert_int_equal(integer(hw, "cc_tx_cnp_pkts"), 2);
+	assert_int_equal(integer(hw, "rp_cnp_handled"), 5);
+	assert_int_equal(integer(hw, "rp_cnp_ignored"), 7);
+	assert_int_equal(integer(hw, "duplicate_request"), 11);
+	assert_int_equal(integer(hw, "rx_dct_connect"), 0);
+	assert_null(json_object_get(hw, "req_cqe_error")); // nobody outside sees completions
+	assert_int_equal(json_object_size(hw), 38 - 9);
+	const json_t *seen = at(at(at(o, "ports"), "4"), "rxe_counters");
+	for (size_t i = 0; i < sizeof(rxe) / sizeof(rxe[0]); i++)
+		at(seen, rxe[i]);
+	assert_int_equal(integer(seen, "out_of_seq_request"), 13);
+	assert_int_equal(integer(seen, "completer_retry_err"), 17);
+	assert_int_equal(integer(seen, "sent_pkts"), 19);
+	assert_int_equal(integer(seen, "rdma_sends"), 23);
+	assert_null(json_object_get(seen, "retry_exceeded_err"));
+	json_decref(o);
+
+	d->x.ports[4].device = DEVICE_NIC;
+	d->x.ports[4].device_ctr = (const uint64_t *)&nic;
+	o = write_and_read(d);
+	seen = at(at(at(o, "ports"), "4"), "rxe_counters");
+	for (size_t i = 0; i < sizeof(rxe) / sizeof(rxe[0]); i++)
+		at(seen, rxe[i]);
+	assert_int_equal(integer(seen, "completer_retry_err"), 7);
+	assert_int_equal(integer(seen, "retry_exceeded_err"), 8);
+	assert_int_equal(integer(seen, "rcvd_pkts"), 16);
+	assert_null(json_object_get(seen, "rdma_sends"));
+	json_decref(o);
+}
+
 static void ethtool_counts_in_the_vendors_units(void **state)
 {
 	static const char *const by_prio[] = {"rx_prio%d_bytes", "rx_prio%d_packets",
 		"tx_prio%d_bytes", "tx_prio%d_packets", "rx_prio%d_pause", "tx_prio%d_pause",
-		"rx_prio%d_pause_duration", "tx_prio%d_pause_duration", "rx_prio%d_buf_discard"};
+		"rx_prio%d_pause_duration", "tx_prio%d_pause_duration",
+		"rx_prio%d_pause_transition", "tx_prio%d_pause_transition", "rx_prio%d_buf_discard",
+		"rx_prio%d_cong_discard"};
 	struct dirs *d = *state;
 	struct port_counters *c = &d->x.ctr[4];
 	char name[COUNTER_NAME_MAX];
 
-	c->rx_pause_duration[3] = 2999 * SIM_NS; // 2 whole us
-	c->tx_pause_duration[5] = 7 * SIM_US;
+	c->rx_pauses.duration[3] = 2999 * SIM_NS; // 2 whole us
+	c->tx_pauses.duration[5] = 7 * SIM_US;
+	c->rx_pauses.transitions[3] = 21;
+	c->tx_pauses.transitions[5] = 22;
+	c->tx_pauses.storm_warnings = 3;
+	c->tx_pauses.storm_errors = 2;
 	c->rx_buf_discard[0] = 4;
 	c->rx_buf_discard[7] = 5; // rx_discards_phy: 4 + 5
 	c->rx_global_pause = 11;
@@ -247,7 +311,14 @@ static void ethtool_counts_in_the_vendors_units(void **state)
 			at(e, name);
 		}
 	}
-	assert_int_equal(json_object_size(e), 9 * 8 + 2);
+	assert_int_equal(json_object_size(e), 12 * 8 + 7);
+	assert_int_equal(integer(e, "rx_prio3_pause_transition"), 21);
+	assert_int_equal(integer(e, "tx_prio5_pause_transition"), 22);
+	assert_int_equal(integer(e, "tx_pause_storm_warning_events"), 3);
+	assert_int_equal(integer(e, "tx_pause_storm_error_events"), 2);
+	assert_int_equal(integer(e, "tx_global_pause"), 0);
+	at(e, "rx_global_pause_duration");
+	at(e, "tx_global_pause_duration");
 	assert_int_equal(integer(e, "rx_prio3_packets"), 94); // the fixture's 90 + 4
 	assert_int_equal(integer(e, "rx_prio3_pause_duration"), 2);
 	assert_int_equal(integer(e, "tx_prio5_pause_duration"), 7);
@@ -339,6 +410,7 @@ int main(void)
 		T(deadlock_names_its_ring),
 		T(ports_show_counters_that_are_not_zero),
 		T(hw_counters_have_every_name),
+		T(edges_have_what_can_be_seen_from_outside),
 		T(ethtool_counts_in_the_vendors_units),
 		T(events_and_failures_are_told),
 		T(names_that_are_not_utf8_do_not_spoil_it),

@@ -93,9 +93,9 @@ static void xon_is_sent_when_the_pg_has_drained(void **state)
 	assert_int_equal(get_be16(got(0, 1)->bytes + 16), PRIO3);
 	assert_int_equal(get_be16(got(0, 1)->bytes + 24), 0); // XON
 	assert_int_equal(ethernet_switch_pausing_since(b->sw, 0, 3), SIMTIME_NEVER);
-	assert_int_equal(counters(0)->tx_pause_duration[3],
+	assert_int_equal(counters(0)->tx_pauses.duration[3],
 		third - (SIM_US + 3 * WIRE_LEN + DELAY)); // since the third frame came
-	assert_int_equal(counters(1)->rx_pause_duration[3],
+	assert_int_equal(counters(1)->rx_pauses.duration[3],
 		10 * SIM_US); // both came PFC_WIRE + DELAY after they were sent
 	assert_int_equal(b->peer[1].n_rec, 4);
 	bench_stop();
@@ -196,7 +196,7 @@ static void pause_takes_effect_after_the_response_time_and_expires(void **state)
 	run(10 * SIM_US);
 	assert_int_equal(got(1, 0)->at, effect - SIM_NS + WIRE_LEN + DELAY);
 	assert_int_equal(got(1, 1)->at, effect + 100 * QUANTUM + WIRE_LEN + DELAY);
-	assert_int_equal(counters(1)->rx_pause_duration[3], 100 * QUANTUM);
+	assert_int_equal(counters(1)->rx_pauses.duration[3], 100 * QUANTUM);
 	bench_stop();
 }
 

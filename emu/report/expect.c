@@ -13,6 +13,7 @@
 #include "emu/report/counters.h"
 #include "emu/report/expect_path.h"
 #include "emu/report/format.h"
+#include "emu/report/vendor.h"
 
 struct judge {
 	const struct sc_expect *e;
@@ -104,13 +105,40 @@ static void judge_drops(struct judge *j, const struct run_results *r)
 		offer(j, "drops.total", (double)total);
 }
 
-static void judge_port(struct judge *j, const char *node, const struct run_port *port)
+// A vendor's name for what we call otherwise, or have as a part of something; never by wildcard,
+// which would meet the same figure under several names.
+static void judge_vendor(
+	struct judge *j, const struct run_node *node, const struct run_port *port, char what[128])
+{
+	char name[COUNTER_NAME_MAX];
+
+	for (unsigned set = 0; set < VENDOR_SET_COUNT; set++) {
+		if (!vendor_has((enum vendor_set)set, node, port))
+			continue;
+		for (unsigned i = 0; i < vendor_count((enum vendor_set)set); i++) {
+			uint64_t value;
+			if (strcmp(j->e->part[3], vendor_name((enum vendor_set)set, i, name)) !=
+					0 ||
+				!vendor_value((enum vendor_set)set, port, i, &value))
+				continue;
+			snprintf(what, 128, "counter.%s.%s.%s", node->name, port->name, name);
+			j->unit = EXPECT_COUNT;
+			offer(j, what, (double)value);
+			return;
+		}
+	}
+}
+
+static void judge_port(struct judge *j, const struct run_node *n, const struct run_port *port)
 {
 	char what[128], name[COUNTER_NAME_MAX];
+	const char *node = n->name;
+	bool found = false;
 
 	for (unsigned i = 0; i < port_counter_count(); i++) {
 		if (!expect_matches(j->e->part[3], port_counter_name(i, name)))
 			continue;
+		found = true;
 		snprintf(what, sizeof(what), "counter.%s.%s.%s", node, port->name, name);
 		j->unit = port_counter_is_time(i) ? EXPECT_TIME : EXPECT_COUNT;
 		offer(j, what, (double)port_counter_value(port->ctr, i));
@@ -120,10 +148,13 @@ static void judge_port(struct judge *j, const char *node, const struct run_port 
 
 		if (!expect_matches(j->e->part[3], counter))
 			continue;
+		found = true;
 		snprintf(what, sizeof(what), "counter.%s.%s.%s", node, port->name, counter);
 		j->unit = EXPECT_COUNT;
 		offer(j, what, (double)port->device_ctr[i]);
 	}
+	if (!found)
+		judge_vendor(j, n, port, what);
 }
 
 static void judge_counters(struct judge *j, const struct run_results *r)
@@ -134,7 +165,7 @@ static void judge_counters(struct judge *j, const struct run_results *r)
 			continue;
 		for (unsigned p = 0; p < node->n_ports; p++) {
 			if (expect_matches(j->e->part[2], node->ports[p].name))
-				judge_port(j, node->name, &node->ports[p]);
+				judge_port(j, node, &node->ports[p]);
 		}
 	}
 }

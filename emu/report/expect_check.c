@@ -10,6 +10,7 @@
 #include "emu/report/counters.h"
 #include "emu/report/expect.h"
 #include "emu/report/expect_path.h"
+#include "emu/report/vendor.h"
 
 static void say_where(const struct scenario *s, const struct sc_expect *e, FILE *err)
 {
@@ -85,6 +86,12 @@ static bool is_counter(const char *part)
 	for (unsigned kind = 0; kind < DEVICE_KIND_COUNT; kind++) {
 		for (unsigned i = 0; i < device_counter_count((enum device_kind)kind); i++) {
 			if (expect_matches(part, device_counter_name((enum device_kind)kind, i)))
+				return true;
+		}
+	}
+	for (unsigned set = 0; set < VENDOR_SET_COUNT; set++) {
+		for (unsigned i = 0; i < vendor_count((enum vendor_set)set); i++) {
+			if (strcmp(part, vendor_name((enum vendor_set)set, i, name)) == 0)
 				return true;
 		}
 	}

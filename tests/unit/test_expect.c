@@ -13,6 +13,7 @@
 #undef expect_check // of cmocka's mocks, which are not used here
 
 #include "emu/report/expect.h"
+#include "pipelines/nic.h"
 #include "tests/unit/report_fixture.h"
 
 // One expectation "a.b.c" op value, as the scenario loader would hand it over.
@@ -176,6 +177,27 @@ static void counters_by_dotted_name(void **state)
 	fails(x, "counter.*.*.rx_packets", SC_LT, 104, "< 104", "104"); // h1:p0
 	assert_string_equal(
 		judge(x, "counter.*.*.rx_packets", SC_LT, 104).what, "counter.h1.p0.rx_packets");
+}
+
+// Where the vendor's name is not ours: mlx5's and rxe's for a NIC, ethtool's sums.
+static void counters_by_vendors_names(void **state)
+{
+	struct report_fixture *x = *state;
+	struct nic_counters nic = {
+		.packet_seq_err = 1, .local_ack_timeout_err = 4, .rdma_tx_packets = 9};
+
+	x->ports[4].device = DEVICE_NIC;
+	x->ports[4].device_ctr = (const uint64_t *)&nic;
+	x->ctr[4].rx_buf_discard[2] = 6;
+	x->ctr[4].rx_pauses.duration[3] = 5 * SIM_US;
+	holds(x, "counter.h1.p0.completer_retry_err", SC_EQ, 5);
+	holds(x, "counter.h1.p0.sent_pkts", SC_EQ, 9);
+	holds(x, "counter.h1.p0.packet_seq_err", SC_EQ, 1);
+	holds(x, "counter.h1.p0.roce_slow_restart", SC_EQ, 0);
+	holds(x, "counter.h1.p0.rx_discards_phy", SC_EQ, 6);
+	// Ours by the same name, a time; and one figure once, whatever it is called.
+	holds(x, "counter.h1.p0.rx_prio3_pause_duration", SC_EQ, 5e6);
+	assert_false(judge(x, "counter.h1.p0.sent_*", SC_GE, 0).ok);
 }
 
 static void exit_statuses_of_commands(void **state)
@@ -362,6 +384,7 @@ int main(void)
 		T(queues_by_port_and_number),
 		T(all_flows_together),
 		T(counters_by_dotted_name),
+		T(counters_by_vendors_names),
 		T(exit_statuses_of_commands),
 		T(faults_are_counted_by_rule),
 		T(lag_is_that_of_the_worst_lcore),

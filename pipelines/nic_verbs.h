@@ -101,8 +101,6 @@ uint8_t *verbs_at(struct verbs *v, uint64_t addr, uint32_t len);
 // Completions, events and MADs until nothing is left to tell; then sends.
 void verbs_settle(struct verbs *v);
 void verbs_arm_ack_timer(struct verbs *v, struct verbs_qp *qp);
-// What follows from an answer, by RC_ACK_* bits.
-void verbs_answered(struct verbs *v, struct verbs_qp *qp, int result);
 static inline struct verbs_app *verbs_app_of(struct verbs *v, const struct verbs_qp *qp)
 {
 	return &v->apps[qp->index / APP_CONNECTIONS];
@@ -121,3 +119,7 @@ int verbs_port_of(const struct nic *nic, const uint8_t gid[GID_BYTES]);
 // nic_verbs_tx.c
 // The queue pair takes a turn when it has something to send.
 void verbs_wake(struct verbs *v, struct verbs_qp *qp);
+
+// nic_verbs_rx.c
+// What follows from an answer, by RC_ACK_* bits.
+void verbs_answered(struct verbs *v, struct verbs_qp *qp, int result);

@@ -118,6 +118,22 @@ static void request(
 		failed(v, qp);
 }
 
+void verbs_answered(struct verbs *v, struct verbs_qp *qp, int result)
+{
+	struct nic *nic = v->nic;
+
+	nic->ctr.implied_nak_seq_err += (result & RC_ACK_IMPLIED) != 0;
+	if (result & RC_ACK_RNR)
+		node_timer(&nic->node, qp->req.rnr_until, NIC_TIMER_VERBS_RNR, qp->index);
+	if (result & RC_ACK_ERROR) {
+		nic->ctr.req_transport_retries_exceeded += qp->req.status == WC_RETRY_EXC_ERR;
+		nic->ctr.req_rnr_retries_exceeded += qp->req.status == WC_RNR_RETRY_EXC_ERR;
+		node_event(&nic->node, qp->port, EV_QP_ERROR, FRAME_NO_FLOW, qp->req.status);
+	}
+	verbs_arm_ack_timer(v, qp);
+	verbs_wake(v, qp);
+}
+
 static void answer(struct verbs *v, struct verbs_qp *qp, const struct rc_packet *p,
 	const uint8_t *bth, const uint8_t *payload)
 {

@@ -113,19 +113,9 @@ static struct frame *complete(struct node *n, unsigned port, struct frame *f)
 {
 	if (!(f->flags & FRAME_F_SYNTH))
 		return f;
-	struct frame *full = n->pool.full != NULL ? frame_alloc(n->pool.full) : NULL;
-	if (full == NULL) {
+	struct frame *full = frame_complete(n->pool.full, f);
+	if (full == NULL)
 		node_lose(n, port, f, DROP_NO_MBUF);
-		return NULL;
-	}
-	*full = *f;
-	full->data_off = RTE_PKTMBUF_HEADROOM;
-	full->flags &= (uint8_t) ~(FRAME_F_SYNTH | FRAME_F_HEAD);
-	full->head_len = f->len;
-	if (frame_has_tail(f))
-		full->kind = FRAME_IP; // its tail is where it will be seen, and stays as it is
-	frame_materialise(f, frame_data(full), f->len);
-	frame_free(f);
 	return full;
 }
 

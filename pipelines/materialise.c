@@ -130,3 +130,20 @@ unsigned frame_materialise(const struct frame *f, uint8_t *out, size_t cap)
 
 	return recipe_materialise(&r, frame_data(f), out, cap);
 }
+
+struct frame *frame_complete(struct rte_mempool *pool, struct frame *f)
+{
+	struct frame *full = pool != NULL ? frame_alloc(pool) : NULL;
+
+	if (full == NULL)
+		return NULL;
+	*full = *f;
+	full->data_off = RTE_PKTMBUF_HEADROOM;
+	full->flags &= (uint8_t) ~(FRAME_F_SYNTH | FRAME_F_HEAD);
+	full->head_len = f->len;
+	if (frame_has_tail(f))
+		full->kind = FRAME_IP; // its tail is where it will be seen, and stays as it is
+	frame_materialise(f, frame_data(full), f->len);
+	frame_free(f);
+	return full;
+}

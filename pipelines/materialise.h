@@ -19,6 +19,10 @@
 // beyond it is zero Ethernet padding, or the frame's tail).
 unsigned frame_materialise(const struct frame *f, uint8_t *out, size_t cap);
 
+// A synthetic frame with all its bytes, in a frame of `pool` (of full ones) in place of `f`, which
+// is freed. NULL, and `f` as it was, without a pool or a frame of it.
+struct frame *frame_complete(struct rte_mempool *pool, struct frame *f);
+
 // The recipe by itself, for one who keeps it after the frame is gone.
 struct frame_recipe {
 	uint64_t payload_pos;

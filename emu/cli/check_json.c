@@ -354,7 +354,8 @@ static json_t *app_json(const struct scenario *s, const struct sc_app *a)
 	return o;
 }
 
-int check_print_json(const struct scenario *s, const struct routes *r, FILE *out)
+int check_print_json(
+	const struct scenario *s, const struct routes *r, const struct cbd_study *st, FILE *out)
 {
 	json_t *o = json_object();
 	json_t *qos = json_array(), *switches = json_array(), *hosts = json_array();
@@ -389,6 +390,7 @@ int check_print_json(const struct scenario *s, const struct routes *r, FILE *out
 	json_object_set_new(o, "apps", apps);
 	json_object_set_new(o, "faults", faults);
 	json_object_set_new(o, "expect", expects);
+	json_object_set_new(o, "deadlock", check_deadlock_json(s, st));
 
 	int rc = o != NULL ? json_dumpf(o, out, JSON_INDENT(2)) : -1;
 	json_decref(o);

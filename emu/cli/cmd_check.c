@@ -18,18 +18,26 @@ static const char usage_text[] =
 	"Validates a scenario and prints the fabric it describes, names resolved, generators "
 	"expanded\n"
 	"and defaults filled in: ports, rates, delays, buffers, thresholds, headroom, routes, "
-	"flows.\n"
+	"flows;\n"
+	"and which buffers can come to wait for each other in a circle: deadlocks are possible "
+	"there,\n"
+	"and proven impossible where there is no such cycle.\n"
 	"Needs neither root nor hugepages. Errors are printed one a line, as file:line:column: "
 	"key:\n"
 	"what is wrong and what was expected.\n"
 	"\n"
 	"Options:\n"
 	"      --set PATH=VALUE  change a key of the scenario first; may be repeated\n"
+	"      --failures N      1: also with each single link failed, routes computed anew\n"
+	"      --graph FILE      draw the buffer-dependency graph: .svg, .png or .pdf with\n"
+	"                        Graphviz, .dot or .gv without\n"
 	"  -j, --json            print JSON\n"
 	"  -q, --quiet           print nothing but errors\n"
 	"  -h, --help            this text\n"
 	"\n"
-	"Exit status: 0 the scenario is valid; 2 it is not, or bad usage.\n"
+	"Exit status: 0 the scenario is valid; 2 it is not, or bad usage; 3 the picture or the "
+	"output\n"
+	"could not be written.\n"
 	"\n"
 	"See also: fabemu help scenario, fabemu run.\n";
 
@@ -37,16 +45,30 @@ struct check_args {
 	const char *scenario;
 	const char *sets[SETS_MAX];
 	size_t n_sets;
+	const char *graph;
+	bool failures;
 	bool json;
 	bool quiet;
 };
 
+static bool parse_failures(const char *text, struct check_args *a)
+{
+	a->failures = strcmp(text, "1") == 0;
+	if (a->failures || strcmp(text, "0") == 0)
+		return true;
+	fprintf(stderr, "fabemu check: --failures: '%.20s', expected 0 or 1 links at a time\n",
+		text);
+	return false;
+}
+
 // Returns -1 to go on, else the exit status.
 static int parse_args(int argc, char **argv, struct check_args *a)
 {
-	enum { OPT_SET = 256 };
+	enum { OPT_SET = 256, OPT_FAILURES, OPT_GRAPH };
 	static const struct option options[] = {
 		{"set", required_argument, NULL, OPT_SET},
+		{"failures", required_argument, NULL, OPT_FAILURES},
+		{"graph", required_argument, NULL, OPT_GRAPH},
 		{"json", no_argument, NULL, 'j'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},
@@ -65,6 +87,13 @@ static int parse_args(int argc, char **argv, struct check_args *a)
 			a->quiet = true;
 		} else if (opt == OPT_SET && a->n_sets < SETS_MAX) {
 			a->sets[a->n_sets++] = optarg;
+		} else if (opt == OPT_FAILURES) {
+			if (!parse_failures(optarg, a))
+				return EXIT_USAGE;
+		} else if (opt == OPT_GRAPH) {
+			a->graph = optarg;
+			if (!check_can_draw(optarg))
+				return EXIT_USAGE;
 		} else {
 			fputs("Try 'fabemu check --help'.\n", stderr);
 			return EXIT_USAGE;
@@ -123,24 +152,30 @@ static bool check_buffers(const struct scenario *s)
 
 static int print_fabric(const struct scenario *s, const struct check_args *a)
 {
-	struct routes *r;
+	struct cbd_study st;
+	struct routes *r = NULL;
+	int rc = routes_compute(s, NULL, &r);
 
-	if (a->quiet)
-		return EXIT_HELD;
-	if (routes_compute(s, NULL, &r) < 0) {
-		fputs("fabemu check: out of memory\n", stderr);
-		return EXIT_RUN_FAILED;
-	}
-	int rc = 0;
-	if (a->json)
-		rc = check_print_json(s, r, stdout);
-	else
-		check_print_text(s, r, stdout);
-	routes_free(r);
+	if (rc == 0)
+		rc = cbd_study_create(s, a->failures, &st);
 	if (rc < 0) {
+		routes_free(r);
 		fputs("fabemu check: out of memory\n", stderr);
 		return EXIT_RUN_FAILED;
 	}
+	int drawn = a->graph != NULL ? check_draw_graph(s, &st, a->graph) : 0;
+	if (a->json && !a->quiet) {
+		rc = check_print_json(s, r, &st, stdout);
+	} else if (!a->quiet) {
+		check_print_text(s, r, stdout);
+		check_print_deadlock(s, &st, stdout);
+	}
+	cbd_study_free(&st);
+	routes_free(r);
+	if (rc < 0)
+		fputs("fabemu check: out of memory\n", stderr);
+	if (rc < 0 || drawn < 0)
+		return EXIT_RUN_FAILED;
 	return finish_output("check");
 }
 
@@ -157,7 +192,12 @@ int cmd_check(int argc, char **argv)
 		return EXIT_USAGE;
 	bool ok = check_buffers(s);
 	ok = expect_check(s, stderr) == 0 && ok;
-	status = ok ? print_fabric(s, &a) : EXIT_USAGE;
+	if (!ok)
+		status = EXIT_USAGE;
+	else if (a.quiet && a.graph == NULL)
+		status = EXIT_HELD;
+	else
+		status = print_fabric(s, &a);
 	scenario_free(s);
 	return status;
 }

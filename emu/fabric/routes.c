@@ -2,6 +2,10 @@
 // Shortest paths by breadth-first search, once per switch that has endpoints: endpoints of one
 // switch share everything but the last hop. Distances count switches; ties are all kept, in port
 // order.
+//
+// With `paths: up-down` a switch that has a way down to the endpoint's switch uses the shortest
+// such, and any other goes up, by the shortest way. Once a frame goes down every switch on its way
+// has a way down, so it never goes up again: no path has a valley.
 
 #include "emu/fabric/routes.h"
 
@@ -9,14 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/fabric/levels.h"
+
 #define UNREACHED UINT32_MAX
 
 struct search {
 	const struct scenario *s;
 	const bool *link_down;
+	uint32_t *base;  // [n_switches] of a switch's first port in
+	uint32_t *near;  // switches behind ports that can be used, SC_NONE: there is none
 	uint32_t *dist;  // [n_switches] hops to the root
 	uint32_t *queue; // [n_switches]
 	uint16_t *hops;  // next hops of one switch, at most PORT_MAX
+	// up-down only:
+	uint8_t *level;
+	uint32_t *down; // [n_switches] hops to the root by ways down only
+	uint32_t *top;  // [n_switches] switches, the upper ones first
 };
 
 static bool usable(const struct search *q, const struct sc_port *p)
@@ -41,6 +53,31 @@ static int push_ports(struct routes *r, struct route_set *set, const uint16_t *p
 	return 0;
 }
 
+static uint32_t neighbour(const struct search *q, uint32_t sw, uint16_t port)
+{
+	return q->near[q->base[sw] + port];
+}
+
+static int find_neighbours(struct search *q)
+{
+	const struct scenario *s = q->s;
+	uint32_t n = 0;
+
+	q->base = calloc(s->n_switches + 1, sizeof(*q->base));
+	for (uint32_t sw = 0; q->base != NULL && sw < s->n_switches; n += s->nodes[sw++].n_ports)
+		q->base[sw] = n;
+	q->near = calloc((size_t)n + 1, sizeof(*q->near));
+	if (q->base == NULL || q->near == NULL)
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < s->n_switches; sw++)
+		for (uint16_t p = 0; p < s->nodes[sw].n_ports; p++) {
+			uint32_t peer = sc_peer(s, sw, p).node;
+			bool is = !sc_is_host(s, peer) && usable(q, &s->nodes[sw].ports[p]);
+			q->near[q->base[sw] + p] = is ? peer : SC_NONE;
+		}
+	return 0;
+}
+
 static void distances_to(struct search *q, uint32_t root)
 {
 	const struct scenario *s = q->s;
@@ -54,16 +91,91 @@ static void distances_to(struct search *q, uint32_t root)
 	while (head < tail) {
 		uint32_t sw = q->queue[head++];
 		for (uint16_t p = 0; p < s->nodes[sw].n_ports; p++) {
-			if (!usable(q, &s->nodes[sw].ports[p]))
-				continue;
-			uint32_t peer = sc_peer(s, sw, p).node;
-			if (sc_is_host(s, peer) || q->dist[peer] != UNREACHED)
+			uint32_t peer = neighbour(q, sw, p);
+			if (peer == SC_NONE || q->dist[peer] != UNREACHED)
 				continue;
 			q->dist[peer] = q->dist[sw] + 1;
 			q->queue[tail++] = peer;
 		}
 	}
 }
+
+// ---- up-down -----------------------------------------------------------------------------------
+
+// down[]: breadth first from the root, upwards.
+static void ways_down_to(struct search *q, uint32_t root)
+{
+	uint32_t head = 0, tail = 0;
+
+	for (uint32_t i = 0; i < q->s->n_switches; i++)
+		q->down[i] = UNREACHED;
+	q->down[root] = 0;
+	q->queue[tail++] = root;
+	while (head < tail) {
+		uint32_t sw = q->queue[head++];
+		for (uint16_t p = 0; p < q->s->nodes[sw].n_ports; p++) {
+			uint32_t peer = neighbour(q, sw, p);
+			if (peer == SC_NONE || q->down[peer] != UNREACHED ||
+				!level_above(q->level, peer, sw))
+				continue;
+			q->down[peer] = q->down[sw] + 1;
+			q->queue[tail++] = peer;
+		}
+	}
+}
+
+// dist[]: of the path a switch's frames take. Upper switches are done before those that need them.
+static void up_down_to(struct search *q, uint32_t root)
+{
+	ways_down_to(q, root);
+	for (uint32_t i = 0; i < q->s->n_switches; i++) {
+		uint32_t sw = q->top[i];
+		q->dist[sw] = q->down[sw];
+		if (q->dist[sw] != UNREACHED)
+			continue;
+		for (uint16_t p = 0; p < q->s->nodes[sw].n_ports; p++) {
+			uint32_t peer = neighbour(q, sw, p);
+			if (peer != SC_NONE && level_above(q->level, peer, sw) &&
+				q->dist[peer] != UNREACHED && q->dist[peer] + 1 < q->dist[sw])
+				q->dist[sw] = q->dist[peer] + 1;
+		}
+	}
+}
+
+static uint16_t up_down_hops(const struct search *q, uint32_t sw)
+{
+	bool down = q->down[sw] != UNREACHED;
+	uint16_t n = 0;
+
+	for (uint16_t p = 0; p < q->s->nodes[sw].n_ports; p++) {
+		uint32_t peer = neighbour(q, sw, p);
+		if (peer == SC_NONE || level_above(q->level, peer, sw) == down)
+			continue;
+		if ((down ? q->down[peer] : q->dist[peer]) == q->dist[sw] - 1)
+			q->hops[n++] = p;
+	}
+	return n;
+}
+
+static int prepare_up_down(struct search *q)
+{
+	uint32_t n = q->s->n_switches;
+
+	q->level = calloc(n + 1, sizeof(*q->level));
+	q->down = calloc(n + 1, sizeof(*q->down));
+	q->top = calloc(n + 1, sizeof(*q->top));
+	if (q->level == NULL || q->down == NULL || q->top == NULL)
+		return -ENOMEM;
+	levels_find(q->s, q->level, q->queue);
+	uint32_t filled = 0; // level by level from the highest, in order of number
+	for (unsigned level = UINT8_MAX + 1; level-- > 0;)
+		for (uint32_t i = 0; i < n && filled < n; i++)
+			if (q->level[i] == level)
+				q->top[filled++] = i;
+	return 0;
+}
+
+// ---- next hops ---------------------------------------------------------------------------------
 
 static uint16_t next_hops(const struct search *q, uint32_t sw)
 {
@@ -72,10 +184,11 @@ static uint16_t next_hops(const struct search *q, uint32_t sw)
 
 	if (q->dist[sw] == UNREACHED || q->dist[sw] == 0)
 		return 0;
+	if (q->down != NULL)
+		return up_down_hops(q, sw);
 	for (uint16_t p = 0; p < s->nodes[sw].n_ports; p++) {
-		uint32_t peer = sc_peer(s, sw, p).node;
-		if (usable(q, &s->nodes[sw].ports[p]) && !sc_is_host(s, peer) &&
-			q->dist[peer] == q->dist[sw] - 1)
+		uint32_t peer = neighbour(q, sw, p);
+		if (peer != SC_NONE && q->dist[peer] == q->dist[sw] - 1)
 			q->hops[n++] = p;
 	}
 	return n;
@@ -140,7 +253,10 @@ static int fill(struct search *q, struct routes *r)
 	for (uint32_t sw = 0; sw < s->n_switches; sw++) {
 		if (!has_hosts(s, sw))
 			continue;
-		distances_to(q, sw);
+		if (q->down != NULL)
+			up_down_to(q, sw);
+		else
+			distances_to(q, sw);
 		int rc = routes_to_switch(q, r, sw);
 		if (rc < 0)
 			return rc;
@@ -172,7 +288,16 @@ int routes_compute(const struct scenario *s, const bool *link_down, struct route
 		r->sets = calloc((size_t)s->n_switches * s->n_endpoints + 1, sizeof(*r->sets));
 	}
 	if (r != NULL && r->sets != NULL && q.dist != NULL && q.queue != NULL && q.hops != NULL)
+		rc = find_neighbours(&q);
+	if (rc == 0 && s->paths == SC_PATHS_UP_DOWN)
+		rc = prepare_up_down(&q);
+	if (rc == 0)
 		rc = fill(&q, r);
+	free(q.base);
+	free(q.near);
+	free(q.level);
+	free(q.down);
+	free(q.top);
 	free(q.dist);
 	free(q.queue);
 	free(q.hops);

@@ -58,7 +58,11 @@ SECTION(sec_switch, "switches.NAME",
 		"turn; random: frame by frame; adaptive: frame by frame by queue length; flowlet: anew "
 		"after a gap (spray, random and adaptive reorder, see a NIC's ooo)"),
 	NUM(struct switch_in, sw.flowlet_gap, "flowlet_gap", Q_TIME, "50us", 0, SIM_S,
-		"flowlet: pause of a flow after which its path is chosen anew"));
+		"flowlet: pause of a flow after which its path is chosen anew"),
+	NUM(struct switch_in, sw.level, "level", Q_COUNT, "auto", 0, 15,
+		"its height above the hosts, for `paths: up-down`, `bounce` and the deadlock check; auto: "
+		"0 with hosts, else one more than its lowest neighbour",
+		.word = "auto", .word_value = SC_LEVEL_AUTO));
 
 // ---- QoS --------------------------------------------------------------------------------------
 
@@ -120,6 +124,9 @@ SECTION(sec_qos, "qos.NAME",
 	CUSTOM(read_tc_to_pg, "tc_to_pg", "AZURE", "{TCs: PG, ...}",
 		"AZURE: 3->3, 4->4, 7->7, others 0"),
 	CUSTOM(read_tc_to_queue, "tc_to_queue", "identity", "{TCs: queue, ...}", "egress queue"),
+	CUSTOM(read_bounce, "bounce", NULL, "{DSCPs: DSCP, ...}",
+		"a frame that came from an upper switch and is sent up again goes on with this DSCP, by "
+		"that one's queue (SONiC's tunnel remap: {3: 2, 4: 6}; Tagger: one tag per bounce)"),
 	CUSTOM(read_pfc_enable, "pfc_enable", "[3, 4]", "[priorities], all, or []",
 		"lossless priorities: pauses are sent for them and obeyed (sets pfc_tx and pfc_rx)"),
 	CUSTOM(read_pfc_tx, "pfc_tx", NULL, "[priorities]", "send pauses for these only"),
@@ -281,6 +288,9 @@ SECTION(sec_pools, "pools", "Sizes of the frame pools; running out is counted an
 	NUM(struct top_in, s.pool_full, "full", Q_COUNT, "auto", 1024, 1 << 28,
 		"frames from outside", .word = "auto", .word_value = 0));
 
+static const struct word path_words[] = {
+	{"shortest", SC_PATHS_SHORTEST}, {"up-down", SC_PATHS_UP_DOWN}, {NULL, 0}};
+
 static const struct key sec_top_keys[] = {
 	TEXT(struct top_in, s.name, "name", NULL, "short name (default the file's)"),
 	TEXT(struct top_in, s.description, "description", "", "what the scenario shows"),
@@ -310,6 +320,9 @@ static const struct key sec_top_keys[] = {
 		"see hosts.NAME"),
 	NODE(struct top_in, top.topology, "topology", NULL, "section", "see topology"),
 	NODE(struct top_in, top.links, "links", NULL, "list", "see links[]"),
+	ENUM(struct top_in, s.paths, "paths", path_words, "shortest",
+		"routes: shortest: all shortest paths; up-down: never up again after down, whatever has "
+		"failed (no buffer cycles), even if that is longer or no path is left"),
 	NODE(struct top_in, top.routing, "routing", NULL, "list", "see routing[]"),
 	NODE(struct top_in, top.workloads, "workloads", NULL, "{NAME: section}", "see workloads.NAME"),
 	NODE(struct top_in, top.faults, "faults", NULL, "list", "see faults[]"),

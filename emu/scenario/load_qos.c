@@ -13,6 +13,8 @@ void qos_azure(struct qos_in *q)
 	static const uint8_t pg[SC_PRIOS] = {0, 0, 0, 3, 4, 0, 0, 7};
 
 	memset(q->q.dscp_to_tc, 1, sizeof(q->q.dscp_to_tc));
+	for (unsigned i = 0; i < SC_DSCPS; i++)
+		q->q.bounce[i] = (uint8_t)i;
 	q->q.dscp_to_tc[3] = 3;
 	q->q.dscp_to_tc[4] = 4;
 	q->q.dscp_to_tc[5] = 2;
@@ -42,7 +44,8 @@ void qos_azure(struct qos_in *q)
 
 // ---- maps -------------------------------------------------------------------------------------
 
-static bool read_map(struct loader *l, const struct ynode *v, uint8_t *map, unsigned limit)
+static bool read_map(
+	struct loader *l, const struct ynode *v, uint8_t *map, unsigned limit, unsigned values)
 {
 	uint64_t mask;
 	int64_t to;
@@ -54,7 +57,7 @@ static bool read_map(struct loader *l, const struct ynode *v, uint8_t *map, unsi
 	}
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (!read_number_set(l, v->pairs[i].key, v->pairs[i].key->text, limit, &mask) ||
-			!schema_number(l, v->pairs[i].value, Q_COUNT, 0, SC_PRIOS - 1, &to))
+			!schema_number(l, v->pairs[i].value, Q_COUNT, 0, values - 1, &to))
 			return false;
 		for (unsigned n = 0; n < limit; n++)
 			if (mask >> n & 1)
@@ -65,22 +68,27 @@ static bool read_map(struct loader *l, const struct ynode *v, uint8_t *map, unsi
 
 bool read_dscp_to_tc(struct loader *l, struct ynode *v, void *object)
 {
-	return read_map(l, v, ((struct qos_in *)object)->q.dscp_to_tc, SC_DSCPS);
+	return read_map(l, v, ((struct qos_in *)object)->q.dscp_to_tc, SC_DSCPS, SC_PRIOS);
+}
+
+bool read_bounce(struct loader *l, struct ynode *v, void *object)
+{
+	return read_map(l, v, ((struct qos_in *)object)->q.bounce, SC_DSCPS, SC_DSCPS);
 }
 
 bool read_pcp_to_tc(struct loader *l, struct ynode *v, void *object)
 {
-	return read_map(l, v, ((struct qos_in *)object)->q.pcp_to_tc, SC_PRIOS);
+	return read_map(l, v, ((struct qos_in *)object)->q.pcp_to_tc, SC_PRIOS, SC_PRIOS);
 }
 
 bool read_tc_to_pg(struct loader *l, struct ynode *v, void *object)
 {
-	return read_map(l, v, ((struct qos_in *)object)->q.tc_to_pg, SC_PRIOS);
+	return read_map(l, v, ((struct qos_in *)object)->q.tc_to_pg, SC_PRIOS, SC_PRIOS);
 }
 
 bool read_tc_to_queue(struct loader *l, struct ynode *v, void *object)
 {
-	return read_map(l, v, ((struct qos_in *)object)->q.tc_to_queue, SC_PRIOS);
+	return read_map(l, v, ((struct qos_in *)object)->q.tc_to_queue, SC_PRIOS, SC_PRIOS);
 }
 
 bool read_pfc_tx(struct loader *l, struct ynode *v, void *object)

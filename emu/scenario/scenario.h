@@ -81,6 +81,8 @@ struct sc_qos {
 	uint8_t default_tc; // frames without the trusted field (not IP; untagged under pcp)
 	uint8_t tc_to_pg[SC_PRIOS];
 	uint8_t tc_to_queue[SC_PRIOS];
+	// DSCP that a frame goes on with when it came from above and is sent up again.
+	uint8_t bounce[SC_DSCPS];
 	// Bit p: priority p. PG p pauses priority p of its peer (tx), a received pause of p stops
 	// queue p (rx). pfc_enable sets both.
 	uint8_t pfc_tx;
@@ -101,7 +103,10 @@ struct sc_switch {
 	uint64_t ecmp_seed; // different per switch by default, so that hashing is not polarised
 	enum lb_mode load_balancing; // among equal-cost ports
 	simtime_t flowlet_gap;       // LB_FLOWLET: pause after which a flow may change its path
+	uint8_t level;               // 0: where hosts are; SC_LEVEL_AUTO: by distance from hosts
 };
+
+#define SC_LEVEL_AUTO UINT8_MAX
 
 // ---- hosts ------------------------------------------------------------------------------------
 
@@ -398,6 +403,7 @@ struct sc_expect {
 
 enum sc_clock { SC_CLOCK_VIRTUAL, SC_CLOCK_WALL };
 enum sc_poll { SC_POLL_ADAPTIVE, SC_POLL_BUSY };
+enum sc_paths { SC_PATHS_SHORTEST, SC_PATHS_UP_DOWN };
 
 struct sc_deadlock {
 	bool detect;
@@ -423,6 +429,7 @@ struct scenario {
 	uint32_t time_scale_milli; // wall clock: 1000 = real time, 100000 = 100 times slower
 	simtime_t lag_bound;       // wall clock: largest tolerated lag, real time
 	enum sc_poll poll;
+	enum sc_paths paths; // that routes are computed as
 	simtime_t group_target;
 	uint32_t lcores;     // 0: the engine chooses
 	uint32_t pool_heads; // frames; 0: sized from the scenario

@@ -96,12 +96,40 @@ static __attribute__((noinline)) int balance(struct ethernet_switch *s, const st
 	return ports[best];
 }
 
+// A frame that came from above and is sent up again goes on with another DSCP. It stays in the PG
+// it came by; its queue is that of the new DSCP, for the upper switch will pause it by that. (A
+// frame that is dropped here for want of room is seen with its new DSCP.)
+static void bounce(struct ethernet_switch *s, unsigned in, struct frame *f)
+{
+	const struct qos_map *m = s->port[in].qos;
+	uint8_t *ip = frame_data(f) + f->l3_off;
+	uint8_t dscp = ip_tos(ip) >> 2;
+
+	if (f->kind == FRAME_ROCE1 || s->bounce[dscp] == dscp)
+		return;
+	ip_set_dscp(ip, s->bounce[dscp]);
+	if (m->trust == QOS_TRUST_DSCP)
+		f->tc = m->dscp_to_tc[s->bounce[dscp]];
+	f->queue = m->tc_to_queue[f->tc];
+}
+
+// The output port, for a switch that does more than ECMP.
+static __attribute__((noinline)) int route_special(
+	struct ethernet_switch *s, unsigned in, struct frame *f)
+{
+	int out = s->lb.mode == LB_ECMP ? ecmp_port(&s->ecmp, f->dst, f->flow_hash) : balance(s, f);
+
+	if (out >= 0 && s->bounces && s->port[in].above && s->port[out].above)
+		bounce(s, in, f);
+	return out;
+}
+
 // Output port of the frame and its index, or NULL: dropped and gone.
 static inline struct switch_port *stage_route(
 	struct ethernet_switch *s, unsigned port, struct frame *f, unsigned *index)
 {
-	int out = likely(s->lb.mode == LB_ECMP) ? ecmp_port(&s->ecmp, f->dst, f->flow_hash)
-						: balance(s, f);
+	int out = likely(s->plain) ? ecmp_port(&s->ecmp, f->dst, f->flow_hash)
+				   : route_special(s, port, f);
 	const uint8_t *ip = frame_data(f) + f->l3_off;
 	uint8_t ttl = f->flags & FRAME_F_IPV6 ? ip[7] : ip[8];
 

@@ -23,6 +23,7 @@ struct ethernet_switch_port_config {
 	char name[24];
 	uint8_t mac[6];
 	uint8_t peer_mac[6]; // next hop behind the port
+	bool up;             // the peer is a switch of a higher level
 	bool host_port;      // the peer is a host: its MAC may be learned from its ARP and ND
 	uint16_t mtu;        // largest IP packet sent
 	uint8_t pfc_rx;      // priorities whose PFC is obeyed; 0 on a lane without flow control
@@ -42,8 +43,9 @@ struct ethernet_switch_config {
 	const struct ethernet_switch_port_config *ports; // [n_ports]
 	struct mmu_config mmu;
 	uint32_t ecmp_seed;
-	enum lb_mode load_balancing;            // among equal-cost ports; 0: ECMP
-	simtime_t flowlet_gap;                  // LB_FLOWLET
+	enum lb_mode load_balancing; // among equal-cost ports; 0: ECMP
+	simtime_t flowlet_gap;       // LB_FLOWLET
+	const uint8_t *bounce; // [QOS_DSCPS] DSCP after a bounce (from up to up), NULL: it stays
 	const struct endpoint_table *endpoints; // complete
 	uint32_t log_events;                    // room for events
 };

@@ -83,6 +83,15 @@ static int check_port(const struct ethernet_switch_port_config *p, char *why, si
 	return check_classes(p, why, why_len);
 }
 
+// DSCPs have 6 bits.
+static bool bounce_valid(const uint8_t *bounce)
+{
+	for (unsigned i = 0; bounce != NULL && i < QOS_DSCPS; i++)
+		if (bounce[i] >= QOS_DSCPS)
+			return false;
+	return true;
+}
+
 static int check_config(const struct ethernet_switch_config *cfg, char *why, size_t why_len)
 {
 	if (cfg->n_ports == 0 || cfg->n_ports > PORT_MAX) {
@@ -93,6 +102,10 @@ static int check_config(const struct ethernet_switch_config *cfg, char *why, siz
 		int rc = check_port(&cfg->ports[i], why, why_len);
 		if (rc < 0)
 			return rc;
+	}
+	if (!bounce_valid(cfg->bounce)) {
+		snprintf(why, why_len, "a DSCP after a bounce is above %u", QOS_DSCPS - 1);
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -153,6 +166,7 @@ static void init_port(
 	p->pause_quanta = cfg->pause_quanta;
 	p->pfc_response = cfg->pfc_response;
 	p->up = true;
+	p->above = cfg->up;
 	sched_init(&p->sched, cfg->sched, cfg->mtu + L2_MAX_BYTES);
 	for (unsigned i = 0; i < QOS_CLASSES; i++) {
 		p->pg_prios[i] = qos_map_pg_priorities(&cfg->qos, (uint8_t)i);
@@ -195,6 +209,10 @@ int ethernet_switch_create(
 	memset(s, 0, sizeof(*s));
 	s->endpoints = cfg->endpoints;
 	s->buffer_bytes = cfg->mmu.buffer_bytes;
+	s->bounces = cfg->bounce != NULL;
+	if (s->bounces)
+		memcpy(s->bounce, cfg->bounce, sizeof(s->bounce));
+	s->plain = cfg->load_balancing == LB_ECMP && !s->bounces;
 	rc = init_mmu(s, cfg, why, why_len);
 	if (rc == 0)
 		rc = allocate(s, cfg);

@@ -44,6 +44,7 @@ struct switch_port {
 	uint8_t marks_at_dequeue; // queues with such a WRED profile
 	uint16_t mtu;
 	bool up;
+	bool above; // the peer is a switch of a higher level
 	bool host_port;
 	uint8_t macs[12]; // destination and source of frames sent: the peer's, ours
 	uint8_t pg_prios[QOS_CLASSES];
@@ -73,6 +74,9 @@ struct ethernet_switch {
 	const struct endpoint_table *endpoints;
 	struct ecmp ecmp;
 	struct load_balancer lb;
+	bool plain; // frames are routed by ECMP and go on as they came
+	bool bounces;
+	uint8_t bounce[QOS_DSCPS]; // DSCP after a bounce
 	struct mmu mmu;
 	uint64_t buffer_bytes;
 	struct qos_map *maps; // distinct ones of the ports

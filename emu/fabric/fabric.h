@@ -35,6 +35,7 @@ struct fabric {
 	struct node **nodes; // [s->n_nodes], same index
 	struct endpoint_table *endpoints;
 	struct routes *routes;
+	uint8_t *level;           // [s->n_switches]
 	bool *link_down;          // [s->n_links]
 	uint8_t *link_held;       // [s->n_links] why: enum link_held of timeline.c
 	const char **fault_names; // [s->n_faults]

@@ -8,6 +8,7 @@
 #include "emu/attach/attach.h"
 #include "emu/fabric/buffers.h"
 #include "emu/fabric/internal.h"
+#include "emu/fabric/levels.h"
 #include "models/qos_map.h"
 #include "pipelines/edge.h"
 #include "pipelines/endpoint.h"
@@ -88,6 +89,7 @@ static void port_config(
 
 	*p = (struct ethernet_switch_port_config){
 		.host_port = sc_is_host(s, peer.node),
+		.up = level_is_up(s, f->level, node, port),
 		.mtu = (uint16_t)s->links[sp->link].mtu,
 		.pfc_rx = port_pfc_rx(s, node, port),
 		.pfc_tx = port_pfc_tx(s, node, port),
@@ -103,6 +105,15 @@ static void port_config(
 		p->queue[i] = queue_profile(s, node, i);
 		queue_config(p, i, &q->queue[i]);
 	}
+}
+
+// Some DSCP becomes another.
+static bool bounces(const struct sc_qos *q)
+{
+	for (unsigned i = 0; i < SC_DSCPS; i++)
+		if (q->bounce[i] != i)
+			return true;
+	return false;
 }
 
 static int switch_create(struct fabric *f, uint32_t node)
@@ -124,6 +135,7 @@ static int switch_create(struct fabric *f, uint32_t node)
 		.ecmp_seed = (uint32_t)sw->ecmp_seed,
 		.load_balancing = sw->load_balancing,
 		.flowlet_gap = sw->flowlet_gap,
+		.bounce = bounces(qos_of(f->s, node)) ? qos_of(f->s, node)->bounce : NULL,
 		.endpoints = f->endpoints,
 		.log_events = LOG_EVENTS_SWITCH,
 	};
@@ -297,9 +309,23 @@ static void name_ports(struct node *n, const struct sc_node *sn)
 	}
 }
 
+static int find_levels(struct fabric *f)
+{
+	uint32_t *queue = calloc(f->s->n_switches + 1, sizeof(*queue));
+
+	f->level = calloc(f->s->n_switches + 1, sizeof(*f->level));
+	if (queue != NULL && f->level != NULL)
+		levels_find(f->s, f->level, queue);
+	free(queue);
+	return queue != NULL && f->level != NULL ? 0 : -ENOMEM;
+}
+
 int nodes_create(struct fabric *f)
 {
 	int rc = endpoints_create(f);
+
+	if (rc == 0)
+		rc = find_levels(f);
 
 	for (uint32_t i = 0; rc == 0 && i < f->s->n_nodes; i++) {
 		rc = sc_is_host(f->s, i) ? host_create(f, i) : switch_create(f, i);
@@ -339,6 +365,7 @@ void nodes_destroy(struct fabric *f)
 			ethernet_switch_destroy(f->nodes[i]);
 	}
 	free(f->nodes);
+	free(f->level);
 	if (f->endpoints != NULL)
 		endpoint_table_fini(f->endpoints);
 	free(f->endpoints);

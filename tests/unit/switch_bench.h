@@ -69,6 +69,7 @@ struct bench {
 static struct rte_mempool *pool;
 static struct bench *b;
 static char why[256];
+static const uint8_t *bench_bounce; // the switch's next config's
 
 // ---- frames -------------------------------------------------------------------------------------
 
@@ -256,6 +257,7 @@ static inline void bench_start(const struct ethernet_switch_port_config ports[PO
 		.n_ports = PORTS,
 		.ports = ports,
 		.mmu = {.buffer_bytes = 10000000, .cell_bytes = CELL},
+		.bounce = bench_bounce,
 		.endpoints = &b->eps,
 		.log_events = 64};
 	if (ethernet_switch_create(&cfg, &b->sw, why, sizeof(why)) != 0)

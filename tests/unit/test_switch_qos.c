@@ -225,6 +225,54 @@ static void flows_of_one_route_use_all_its_ports(void **state)
 	bench_stop();
 }
 
+static uint8_t dscp_of(const struct record *r)
+{
+	return r->bytes[15] >> 2;
+}
+
+static void bounced_frames_go_on_by_another_queue_in_the_pg_they_came_by(void **state)
+{
+	struct ethernet_switch_port_config ports[PORTS];
+	struct ethernet_switch_pg_view pg;
+	uint8_t map[QOS_DSCPS];
+
+	for (unsigned i = 0; i < QOS_DSCPS; i++)
+		map[i] = (uint8_t)i;
+	map[3] = 4;
+	bench_ports(ports);
+	ports[2].up = ports[3].up = true;
+	ports[2].host_port = ports[3].host_port = false;
+	bench_bounce = map;
+	bench_start(ports);
+	bench_bounce = NULL;
+	send_udp(2, 3, 500, 3, 0); // from above, up again
+	send_udp(2, 1, 500, 3, 0); // from above, down
+	send_udp(0, 3, 500, 3, 0); // from below, up
+	run(5 * SIM_US);
+	assert_int_equal(b->peer[3].n_rec, 2);
+	assert_int_equal(dscp_of(got(3, 0)) + dscp_of(got(3, 1)), 4 + 3);
+	assert_int_equal(dscp_of(got(1, 0)), 3);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(ipv4_header_sum(got(3, i)->bytes + 14, 20), 0xffff);
+	// The upper neighbour pauses what was bounced by its new priority, not the old one.
+	send_pfc(3, 1 << 3, 65535);
+	run(6 * SIM_US);
+	send_udp(2, 3, 500, 3, 0);
+	run(8 * SIM_US);
+	assert_int_equal(b->peer[3].n_rec, 3);
+	send_pfc(3, 1 << 4, 65535);
+	run(9 * SIM_US);
+	send_udp(2, 3, 500, 3, 0);
+	run(11 * SIM_US);
+	assert_int_equal(b->peer[3].n_rec, 3);
+	ethernet_switch_pg(b->sw, 2, 3, &pg);
+	assert_int_equal(pg.bytes, 600); // 504 with FCS, in cells of 100
+	ethernet_switch_pg(b->sw, 2, 4, &pg);
+	assert_int_equal(pg.bytes, 0);
+	send_pfc(3, 1 << 3 | 1 << 4, 0);
+	bench_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +284,7 @@ int main(void)
 		cmocka_unit_test(lossy_frames_drop_at_their_queues_limit),
 		cmocka_unit_test(watermarks_and_pool_show_the_most_that_was_held),
 		cmocka_unit_test(flows_of_one_route_use_all_its_ports),
+		cmocka_unit_test(bounced_frames_go_on_by_another_queue_in_the_pg_they_came_by),
 	};
 
 	return cmocka_run_group_tests(tests, eal_up, eal_down);

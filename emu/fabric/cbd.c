@@ -30,6 +30,7 @@ struct cbd {
 	uint16_t kind[MARKS]; // mark -> number among the distinct ones
 	uint16_t n_kinds;
 	uint16_t first_of[MARKS]; // number -> one such mark
+	bool roce1;               // some traffic may be RoCE v1
 };
 
 static unsigned mark_of(unsigned dscp, int pcp, bool roce1)
@@ -157,6 +158,9 @@ int cbd_create(const struct scenario *s, struct cbd **out)
 	}
 	for (uint32_t i = 0; i < s->n_endpoints; i++)
 		c->at[i] = sc_peer(s, s->endpoints[i].node, s->endpoints[i].port);
+	c->roce1 = !cbd_workload_is_known(c);
+	for (uint32_t i = 0; i < s->n_flows; i++)
+		c->roce1 = c->roce1 || s->flows[i].roce1;
 	levels_find(s, c->level, c->scratch);
 	for (uint32_t i = 0; i < s->n_switches; at += s->nodes[i++].n_ports) {
 		c->sw[i] = (struct bdg_switch){
@@ -220,11 +224,13 @@ static void enter(struct cbd *c, struct bdg *b, uint32_t endpoint, uint16_t kind
 		bdg_source(b, at.node, at.port, kind);
 }
 
-// An endpoint's frames with any mark.
+// An endpoint's frames with any mark (distinct ones are numbered by their first; IP comes before
+// RoCE v1).
 static void enter_any(struct cbd *c, struct bdg *b, uint32_t endpoint)
 {
 	for (uint16_t k = 0; k < (b->f.by_mark ? c->n_kinds : 1); k++)
-		enter(c, b, endpoint, k);
+		if (c->first_of[k] < ROCE1 || c->roce1)
+			enter(c, b, endpoint, k);
 }
 
 static void spread_to(struct cbd *c, struct bdg *b, const struct routes *r, uint32_t endpoint)

@@ -19,7 +19,8 @@ const struct bdg_fabric *cbd_workload_fabric(const struct cbd *c);
 // Links that are down carry nothing; NULL: all are up.
 void cbd_set_links(struct cbd *c, const bool *link_down);
 
-// Adds to `b` where traffic can get along `r`: from any host to any other, with any DSCP;
+// Adds to `b` where traffic can get along `r`: from any host to any other, with any DSCP (RoCE v1
+// too if the scenario has it);
 void cbd_spread_any(struct cbd *c, struct bdg *b, const struct routes *r);
 // or that of the scenario's flows and applications, both ways (acknowledgements, CNPs). A host
 // whose traffic is not known (real endpoint, replay) may send anything anywhere.

@@ -65,6 +65,23 @@ class DeadlockCheck(unittest.TestCase):
         p = self.check("--failures", "1", self.scenario(LEAF_SPINE))
         self.assertIn("any traffic between hosts: proven free of deadlock", p.stdout)
 
+    def test_what_deadlocks_was_said_to_be_possible(self):
+        """No scenario of the catalogue deadlocks where the check has proven that none can."""
+        folder, found = os.path.join(CONFIGS, "deadlock"), 0
+        for name in sorted(os.listdir(folder)):
+            if not name.endswith(".yaml"):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                deadlocks = "  - deadlock == yes\n" in f.read()
+            d = json.loads(self.check("--json", os.path.join(folder, name)).stdout)["deadlock"]
+            possible = [c for c in [d] + d["events"] if c["workload"]["verdict"] == "possible"]
+            found += deadlocks
+            if deadlocks:
+                self.assertTrue(possible, name)
+            elif name.startswith("d11") or "cure-up-down" in name or "cure-tagger" in name:
+                self.assertFalse(possible, name)  # cures that need no luck
+        self.assertGreaterEqual(found, 7)
+
     def test_graph_source_marks_cycles(self):
         dot = self.path("g.dot")
         self.check("--quiet", "--graph", dot, os.path.join(CONFIGS, "pfc-deadlock.yaml"))

@@ -29,7 +29,7 @@
 // Invariant: a port with something to send (a queue that is ready, or an urgent frame) has a depart
 // call scheduled, except inside the call itself.
 //
-// This file is the path of data; pfc, parse, local and view hold what is rare.
+// This file is the path of data; pfc, wd, parse, local and view hold what is rare.
 
 #include "emu/core/observe.h"
 #include "pcap/build.h"
@@ -286,7 +286,10 @@ static void other_kind(struct ethernet_switch *s, unsigned port, struct frame *f
 		switch_local(s, port, f);
 }
 
-static void switch_arrive(struct node *n, unsigned port, struct frame *f)
+// `stormed`: the watchdog has a queue of the switch in drop state. A constant where it is called,
+// so that a switch without pays nothing for it.
+static __rte_always_inline void arrive(
+	struct node *n, unsigned port, struct frame *f, const bool stormed)
 {
 	struct ethernet_switch *s = switch_of(n);
 
@@ -310,6 +313,8 @@ static void switch_arrive(struct node *n, unsigned port, struct frame *f)
 	w.to = stage_route(s, port, f, &w.out);
 	if (unlikely(w.to == NULL))
 		return;
+	if (stormed && switch_wd_drops(s, port, w.out, f))
+		return;
 
 	uint32_t bytes = frame_buffer_bytes(f);
 	int32_t cells = mmu_cells(&s->mmu, bytes);
@@ -322,6 +327,16 @@ static void switch_arrive(struct node *n, unsigned port, struct frame *f)
 		return;
 	}
 	stage_enqueue(s, &w, f, bytes);
+}
+
+static void switch_arrive(struct node *n, unsigned port, struct frame *f)
+{
+	arrive(n, port, f, false);
+}
+
+static void stormed_arrive(struct node *n, unsigned port, struct frame *f)
+{
+	arrive(n, port, f, true);
 }
 
 // Takes the next frame of `queue`, gives its cells back.
@@ -373,16 +388,15 @@ static void switch_depart(struct node *n, unsigned port)
 static void switch_start(struct node *n)
 {
 	switch_pfc_start(switch_of(n));
+	switch_wd_start(switch_of(n));
 }
 
-const struct node_ops ethernet_switch_ops = {
-	.name = "ethernet-switch",
-	.arrive = switch_arrive,
-	.depart = switch_depart,
-	.timer = switch_timer,
-	.start = switch_start,
-	.link = switch_link,
-	.held = switch_held,
-	.drain = switch_drain,
-	.check = switch_check,
-};
+#define OPS(arrive_)                                                                     \
+	{                                                                                \
+		.name = "ethernet-switch", .arrive = (arrive_), .depart = switch_depart, \
+		.timer = switch_timer, .start = switch_start, .link = switch_link,       \
+		.held = switch_held, .drain = switch_drain, .check = switch_check,       \
+	}
+
+const struct node_ops ethernet_switch_ops = OPS(switch_arrive);
+const struct node_ops ethernet_switch_stormed_ops = OPS(stormed_arrive);

@@ -14,6 +14,7 @@
 #include "emu/core/node.h"
 #include "models/load_balance.h"
 #include "models/mmu.h"
+#include "models/pfc_wd.h"
 #include "models/qos_map.h"
 #include "models/sched.h"
 #include "models/wred.h"
@@ -35,6 +36,8 @@ struct ethernet_switch_port_config {
 	struct mmu_queue_profile queue[QOS_CLASSES];
 	struct wred_profile wred[QOS_CLASSES];
 	struct sched_queue_config sched[QOS_CLASSES];
+	uint8_t wd_prios; // priorities whose queue the PFC watchdog watches
+	struct pfc_wd_config wd;
 };
 
 struct ethernet_switch_config {
@@ -138,6 +141,31 @@ struct ethernet_switch_wait {
 // `paused_only`: only queues that are paused now.
 void ethernet_switch_waits(const struct node *n, bool paused_only,
 	void (*fn)(void *arg, const struct ethernet_switch_wait *w), void *arg);
+
+// ---- the PFC watchdog ---------------------------------------------------------------------------
+
+// A watched queue. The counters are SONiC's PFC_WD_QUEUE_STATS_*: of the time stormed only; `last`:
+// of the last storm.
+struct ethernet_switch_wd_traffic {
+	uint64_t tx_packets, tx_dropped_packets; // of the queue
+	uint64_t rx_packets, rx_dropped_packets; // of the priority's PG at the same port
+};
+
+struct ethernet_switch_wd_view {
+	uint8_t queue;
+	uint8_t prio;
+	enum pfc_wd_action action;
+	bool stormed;
+	uint64_t deadlock_detected, deadlock_restored;
+	struct ethernet_switch_wd_traffic all, last;
+};
+
+// Reads the counters of all watched queues and acts; to be called once per poll interval while the
+// node does not run (n->now is the time).
+void ethernet_switch_wd_poll(struct node *n);
+// The i-th watched queue of a port; false: there are not so many.
+bool ethernet_switch_wd(
+	const struct node *n, unsigned port, unsigned i, struct ethernet_switch_wd_view *out);
 
 // Adds the pauses that are still open at `now` to the ports' pause durations; once, at the end.
 void ethernet_switch_close_pauses(struct node *n, simtime_t now);

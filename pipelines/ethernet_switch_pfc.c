@@ -167,10 +167,12 @@ static void changed(struct ethernet_switch *s, unsigned port, unsigned prio,
 
 	if (change == PFC_NO_CHANGE)
 		return;
-	if (change == PFC_PAUSED)
+	if (change == PFC_PAUSED) {
 		node_event(n, port, EV_PFC_PAUSED, prio, quanta);
-	else
+	} else {
+		s->port[port].on2off[prio]++;
 		node_event(n, port, EV_PFC_RESUMED, prio, (uint64_t)(n->now - since));
+	}
 	node_digest(n, DIGEST_PAUSE, port, (uint64_t)prio << 1 | (change == PFC_PAUSED));
 	update_paused(s, port);
 }
@@ -180,7 +182,7 @@ static void apply(struct ethernet_switch *s, unsigned port, unsigned prio, uint1
 	struct switch_port *p = &s->port[port];
 	simtime_t since = p->pfc_rx.since[prio];
 
-	if (!p->up)
+	if (!p->up || !(p->pfc_rx.enabled >> prio & 1))
 		return;
 	enum pfc_rx_change change = pfc_rx_apply(
 		&p->pfc_rx, prio, quanta, s->node.now, &s->node.ports[port].ctr->rx_pauses);
@@ -217,6 +219,7 @@ static void receive_pfc(struct ethernet_switch *s, unsigned port, const struct p
 		if (!(pfc->classes >> prio & 1))
 			continue;
 		c->rx_pause[prio]++;
+		p->rx_xoffs[prio] += pfc->quanta[prio] != 0;
 		if (!(p->pfc_rx.enabled >> prio & 1))
 			c->rx_pause_ignored++;
 		else if (p->pfc_response == 0)
@@ -225,6 +228,27 @@ static void receive_pfc(struct ethernet_switch *s, unsigned port, const struct p
 			node_timer(&s->node, s->node.now + p->pfc_response,
 				TIMER_PFC_APPLY | prio << 8, port << 16 | pfc->quanta[prio]);
 	}
+}
+
+void switch_pfc_enable(struct ethernet_switch *s, unsigned port, unsigned prio, bool on)
+{
+	struct switch_port *p = &s->port[port];
+	uint8_t bit = (uint8_t)(1u << prio);
+	uint8_t pausing = 0;
+
+	if (!on) {
+		apply(s, port, prio, 0);
+		p->pfc_rx.enabled &= (uint8_t)~bit;
+		p->pfc_tx.enabled &= (uint8_t)~bit;
+	} else {
+		p->pfc_rx.enabled |= p->pfc_rx_mask & bit;
+		p->pfc_tx.enabled |= p->pfc_tx_mask & bit;
+	}
+	for (unsigned pg = 0; pg < QOS_CLASSES; pg++)
+		if (p->pg[pg].mmu.xoff)
+			pausing |= p->pg_prios[pg];
+	if (pfc_tx_set(&p->pfc_tx, pausing & bit, true))
+		kick(s, port, URGENT_PFC);
 }
 
 void switch_control(struct ethernet_switch *s, unsigned port, struct frame *f)

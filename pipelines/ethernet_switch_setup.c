@@ -216,6 +216,8 @@ int ethernet_switch_create(
 	rc = init_mmu(s, cfg, why, why_len);
 	if (rc == 0)
 		rc = allocate(s, cfg);
+	if (rc == 0)
+		rc = switch_wd_init(s, cfg);
 	if (rc < 0) {
 		if (rc == -ENOMEM)
 			snprintf(why, why_len, "out of memory");
@@ -238,6 +240,7 @@ void ethernet_switch_destroy(struct node *n)
 	free(s->port);
 	free(s->maps);
 	free(s->scratch);
+	free(s->watchdogs);
 	free(s);
 }
 

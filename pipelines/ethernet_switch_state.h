@@ -9,6 +9,7 @@
 
 #include "models/ecmp.h"
 #include "models/pfc.h"
+#include "models/pfc_wd.h"
 #include "pipelines/ethernet_switch.h"
 
 struct switch_queue {
@@ -33,6 +34,17 @@ static_assert(sizeof(struct switch_pg) == 64, "one line per PG");
 enum switch_urgent {
 	URGENT_PFC = 1 << 0,   // pfc_tx may have something to say
 	URGENT_LOCAL = 1 << 1, // a reply to ARP or ND waits
+};
+
+// The PFC watchdog of one queue of a port.
+struct switch_wd {
+	struct pfc_wd_config cfg;
+	struct pfc_wd wd;
+	uint8_t prio, queue, pg;
+	struct ethernet_switch_wd_view count;
+	// when the storm under way was detected
+	simtime_t since;
+	uint64_t tx_base, rx_base;
 };
 
 struct switch_port {
@@ -65,7 +77,13 @@ struct switch_port {
 	uint16_t pause_quanta;
 	struct frame_queue local; // ARP and ND replies
 	struct wred wred[QOS_CLASSES];
-	uint64_t ecn_marked[QOS_CLASSES]; // by queue
+	uint64_t ecn_marked[QOS_CLASSES];  // by queue
+	uint64_t rx_xoffs[PFC_PRIORITIES]; // PFC frames that pause it, obeyed or not
+	uint64_t on2off[PFC_PRIORITIES];   // pauses that ended
+	struct switch_wd *wd;              // [n_wd]
+	uint8_t n_wd;
+	uint8_t wd_queues; // queues in drop state
+	uint8_t wd_pgs;    // PGs whose arrivals are dropped
 };
 
 struct ethernet_switch {
@@ -82,6 +100,8 @@ struct ethernet_switch {
 	struct qos_map *maps; // distinct ones of the ports
 	unsigned n_maps;
 	struct ethernet_switch_wait *scratch; // [n_ports * QOS_CLASSES], for walks
+	struct switch_wd *watchdogs;          // of all ports
+	unsigned n_dropping;                  // ports with a queue in drop state
 };
 
 static inline struct ethernet_switch *switch_of(struct node *n)
@@ -100,6 +120,7 @@ static inline unsigned switch_ready(const struct switch_port *p)
 }
 
 extern const struct node_ops ethernet_switch_ops; // ethernet_switch.c
+extern const struct node_ops ethernet_switch_stormed_ops;
 
 // frame->note within a switch: queue bytes when it marked the frame; or this: it did not, but is to
 // add its telemetry; or 0.
@@ -122,6 +143,15 @@ bool switch_send_urgent(struct ethernet_switch *s, unsigned port);
 void switch_control(struct ethernet_switch *s, unsigned port, struct frame *f);
 void switch_pfc_start(struct ethernet_switch *s);
 void switch_link(struct node *n, unsigned port, bool up);
+// Obeys and sends PFC for a priority no more, or, as configured, again.
+void switch_pfc_enable(struct ethernet_switch *s, unsigned port, unsigned prio, bool on);
+
+// ---- ethernet_switch_wd.c -----------------------------------------------------------------------
+
+int switch_wd_init(struct ethernet_switch *s, const struct ethernet_switch_config *cfg);
+void switch_wd_start(struct ethernet_switch *s);
+// Ends a frame whose PG or queue is in drop state. False: neither is.
+bool switch_wd_drops(struct ethernet_switch *s, unsigned in, unsigned out, struct frame *f);
 
 // ---- ethernet_switch_parse.c --------------------------------------------------------------------
 

@@ -82,8 +82,10 @@ static void print_port(const struct scenario *s, uint32_t node, uint16_t port, F
 	print_mask(port_pfc_tx(s, node, port), out);
 	fputs(" rx ", out);
 	print_mask(port_pfc_rx(s, node, port), out);
+	if (!sc_is_host(s, node) && p->qos != s->switches[node].qos)
+		fprintf(out, "  qos %s", s->qos[p->qos].name);
 	fputc('\n', out);
-	const struct sc_qos *q = qos_of(s, node);
+	const struct sc_qos *q = port_qos(s, node, port);
 	bool computed = false;
 	for (unsigned pg = 0; pg < SC_PRIOS; pg++) {
 		struct mmu_pg_profile g = pg_profile(s, node, port, pg);
@@ -165,6 +167,22 @@ static void print_switch(const struct scenario *s, const struct routes *r, uint3
 	print_routes(s, r, i, out);
 }
 
+static void print_wd(const struct sc_qos *q, FILE *out)
+{
+	const struct sc_pfc_wd *wd = &q->wd;
+
+	if (q->wd_prios == 0)
+		return;
+	fputs("    pfc_wd on ", out);
+	print_mask(q->wd_prios, out);
+	fprintf(out, "  %s  condition %s", pfc_wd_action_name(wd->action),
+		pfc_wd_condition_name(wd->storm_condition));
+	fprintf(out, "  detection %s", duration(wd->detection_time));
+	fprintf(out, " restoration %s", duration(wd->restoration_time));
+	fprintf(out, " poll %s%s\n", duration(wd->poll_interval),
+		wd->big_red_switch ? "  big red switch" : "");
+}
+
 static void print_qos(const struct sc_qos *q, FILE *out)
 {
 	fprintf(out, "qos %s  trust %s  pfc tx ", q->name,
@@ -173,6 +191,7 @@ static void print_qos(const struct sc_qos *q, FILE *out)
 	fputs(" rx ", out);
 	print_mask(q->pfc_rx, out);
 	fprintf(out, "  cells of %s\n", bytes(q->cell_size));
+	print_wd(q, out);
 	for (unsigned i = 0; i < SC_PRIOS; i++) {
 		const struct sc_queue *queue = &q->queue[i];
 

@@ -32,7 +32,9 @@
 	X(APP_END, "app_end", "application", "status")                                   \
 	X(DEADLOCK, "deadlock", "priority", "members")                                   \
 	X(RATE_CHANGE, "rate_change", "bits per second", "0")                            \
-	X(REBOOT, "reboot", "1: stops, 0: is back", "0")
+	X(REBOOT, "reboot", "1: stops, 0: is back", "0")                                 \
+	X(PFC_WD_DETECTED, "pfc_wd_detected", "queue", "0")                              \
+	X(PFC_WD_RESTORED, "pfc_wd_restored", "queue", "stormed for, ps")
 
 enum event_kind {
 #define X(id, name, a, b) EV_##id,

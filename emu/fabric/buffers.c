@@ -27,12 +27,17 @@ const struct sc_qos *qos_of(const struct scenario *s, uint32_t node)
 	return sc_is_host(s, node) ? &s->qos[0] : &s->qos[s->switches[node].qos];
 }
 
+const struct sc_qos *port_qos(const struct scenario *s, uint32_t node, uint16_t port)
+{
+	return sc_is_host(s, node) ? &s->qos[0] : &s->qos[s->nodes[node].ports[port].qos];
+}
+
 uint8_t port_pfc_rx(const struct scenario *s, uint32_t node, uint16_t port)
 {
 	if (link_of(s, node, port)->flow_control != SC_FC_PFC)
 		return 0;
 	if (!sc_is_host(s, node))
-		return qos_of(s, node)->pfc_rx;
+		return port_qos(s, node, port)->pfc_rx;
 	const struct sc_host *h = sc_host_of(s, node);
 	return h->kind == SC_HOST_ATTACH && !h->attach.pfc ? 0 : h->nic.pfc_rx;
 }
@@ -41,13 +46,13 @@ uint8_t port_pfc_tx(const struct scenario *s, uint32_t node, uint16_t port)
 {
 	if (link_of(s, node, port)->flow_control != SC_FC_PFC)
 		return 0;
-	return sc_is_host(s, node) ? port_pfc_rx(s, node, port) : qos_of(s, node)->pfc_tx;
+	return sc_is_host(s, node) ? port_pfc_rx(s, node, port) : port_qos(s, node, port)->pfc_tx;
 }
 
 simtime_t port_pfc_response(const struct scenario *s, uint32_t node, uint16_t port)
 {
 	uint64_t t = sc_is_host(s, node) ? sc_host_of(s, node)->nic.pfc_response
-					 : qos_of(s, node)->pfc_response;
+					 : port_qos(s, node, port)->pfc_response;
 
 	return t == SC_AUTO ? pfc_response_time(link_of(s, node, port)->rate_bps) : (simtime_t)t;
 }
@@ -86,7 +91,7 @@ static struct mmu_threshold threshold(
 struct mmu_pg_profile pg_profile(
 	const struct scenario *s, uint32_t node, uint16_t port, unsigned pg)
 {
-	const struct sc_pg *p = &qos_of(s, node)->pg[pg];
+	const struct sc_pg *p = &port_qos(s, node, port)->pg[pg];
 	uint64_t all = s->switches[node].buffer;
 	// Without PFC on the link nothing can be held back: the PG is lossy there.
 	bool lossless = p->lossless && port_pfc_tx(s, node, port) != 0;
@@ -103,9 +108,10 @@ struct mmu_pg_profile pg_profile(
 	return out;
 }
 
-struct mmu_queue_profile queue_profile(const struct scenario *s, uint32_t node, unsigned queue)
+struct mmu_queue_profile queue_profile(
+	const struct scenario *s, uint32_t node, uint16_t port, unsigned queue)
 {
-	const struct sc_queue *q = &qos_of(s, node)->queue[queue];
+	const struct sc_queue *q = &port_qos(s, node, port)->queue[queue];
 
 	return (struct mmu_queue_profile){
 		.size_bytes = q->size,

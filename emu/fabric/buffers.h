@@ -15,6 +15,7 @@ simtime_t lane_delay(const struct scenario *s, uint32_t node, uint16_t port);
 
 // The QoS profile of a switch; for hosts the default one.
 const struct sc_qos *qos_of(const struct scenario *s, uint32_t node);
+const struct sc_qos *port_qos(const struct scenario *s, uint32_t node, uint16_t port);
 
 // Priorities whose PFC this port obeys and sends; 0 on links without PFC.
 uint8_t port_pfc_rx(const struct scenario *s, uint32_t node, uint16_t port);
@@ -32,4 +33,5 @@ struct headroom_exact port_headroom(const struct scenario *s, uint32_t node, uin
 // The buffer profile of a switch port's PG and queue, headroom resolved (SC_AUTO: as above).
 struct mmu_pg_profile pg_profile(
 	const struct scenario *s, uint32_t node, uint16_t port, unsigned pg);
-struct mmu_queue_profile queue_profile(const struct scenario *s, uint32_t node, unsigned queue);
+struct mmu_queue_profile queue_profile(
+	const struct scenario *s, uint32_t node, uint16_t port, unsigned queue);

@@ -31,6 +31,7 @@ struct results_store {
 	struct event *events;
 	struct run_guest *guests;
 	struct run_queue *queues;
+	struct run_watchdog *watchdogs;
 	struct run_fault *faults;
 	struct run_app *apps;
 	struct run_capture *captures;
@@ -454,8 +455,10 @@ int fabric_collect(struct fabric *f, struct run_results *r)
 	fill_header(f, r);
 	if (collect_nodes(f, st, r) < 0 || collect_flows(f, st, r) < 0 ||
 		collect_events(f, st, r) < 0 || collect_captures(f, &st->captures, r) < 0 ||
-		collect_queues(f, &st->queues, r) < 0 || collect_guests(f, &st->guests, r) < 0 ||
-		collect_faults(f, &st->faults, r) < 0 || collect_apps(f, &st->apps, r) < 0)
+		collect_queues(f, &st->queues, r) < 0 ||
+		collect_watchdogs(f, &st->watchdogs, r) < 0 ||
+		collect_guests(f, &st->guests, r) < 0 || collect_faults(f, &st->faults, r) < 0 ||
+		collect_apps(f, &st->apps, r) < 0)
 		return -ENOMEM;
 	attach_close_all(f);
 	count_frames(f, r);
@@ -479,6 +482,7 @@ void results_free(struct fabric *f)
 	free(st->events);
 	free(st->guests);
 	free(st->queues);
+	free(st->watchdogs);
 	free(f->queue_stats);
 	free(st->faults);
 	free(st->apps);

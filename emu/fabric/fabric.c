@@ -96,6 +96,7 @@ static int build(struct fabric *f)
 		timeline_create,
 		detector_create,
 		queue_stats_create,
+		watchdogs_create,
 		captures_create,
 		attach_wait_all,
 	};
@@ -168,6 +169,7 @@ void fabric_destroy(struct fabric *f)
 	rte_mempool_free(f->pool.full);
 	free(f->captures);
 	free(f->timeline);
+	free(f->polls);
 	free(f->link_down);
 	free(f->link_held);
 	free(f->fault_names);

@@ -58,6 +58,10 @@ struct fabric {
 	const char *failure;       // why the run itself failed, or NULL
 
 	struct timeline_entry *timeline; // [s->n_events]
+	struct watchdog_poll {
+		struct node *sw;
+		simtime_t interval;
+	} * polls; // [s->n_switches] of PFC watchdogs
 
 	double setup_seconds;
 	double wall_seconds;

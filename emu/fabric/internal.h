@@ -50,6 +50,10 @@ int detector_create(struct fabric *f);
 int queue_stats_create(struct fabric *f);
 int collect_queues(struct fabric *f, struct run_queue **store, struct run_results *r);
 
+// watchdog.c: the switches' PFC watchdogs, and what they did.
+int watchdogs_create(struct fabric *f);
+int collect_watchdogs(struct fabric *f, struct run_watchdog **store, struct run_results *r);
+
 // observe.c: the scenario's captures.
 int captures_create(struct fabric *f);
 void captures_window(void *arg, simtime_t t);

@@ -85,7 +85,7 @@ static void port_config(
 	const struct scenario *s = f->s;
 	const struct sc_port *sp = &s->nodes[node].ports[port];
 	struct sc_end peer = sc_peer(s, node, port);
-	const struct sc_qos *q = qos_of(s, node);
+	const struct sc_qos *q = port_qos(s, node, port);
 
 	*p = (struct ethernet_switch_port_config){
 		.host_port = sc_is_host(s, peer.node),
@@ -100,9 +100,17 @@ static void port_config(
 	memcpy(p->mac, sp->mac, sizeof(p->mac));
 	memcpy(p->peer_mac, s->nodes[peer.node].ports[peer.port].mac, sizeof(p->peer_mac));
 	map_of(q, &p->qos);
+	p->wd_prios = q->wd_prios & p->pfc_rx;
+	p->wd = (struct pfc_wd_config){
+		.action = q->wd.action,
+		.condition = q->wd.storm_condition,
+		.detection_time = q->wd.detection_time,
+		.restoration_time = q->wd.restoration_time,
+		.big_red_switch = q->wd.big_red_switch,
+	};
 	for (unsigned i = 0; i < QOS_CLASSES; i++) {
 		p->pg[i] = pg_profile(s, node, port, i);
-		p->queue[i] = queue_profile(s, node, i);
+		p->queue[i] = queue_profile(s, node, port, i);
 		queue_config(p, i, &q->queue[i]);
 	}
 }

@@ -203,6 +203,40 @@ static void judge_queues(struct judge *j, const struct run_results *r, enum expe
 	}
 }
 
+static double watchdog_value(const struct ethernet_switch_wd_view *v, enum expect_path path)
+{
+	switch (path) {
+	case EXPECT_PATH_WD_DETECTED:
+		return (double)v->deadlock_detected;
+	case EXPECT_PATH_WD_RESTORED:
+		return (double)v->deadlock_restored;
+	case EXPECT_PATH_WD_TX_DROPPED:
+		return (double)v->all.tx_dropped_packets;
+	case EXPECT_PATH_WD_RX_DROPPED:
+		return (double)v->all.rx_dropped_packets;
+	default:
+		return v->stormed;
+	}
+}
+
+static void judge_watchdogs(struct judge *j, const struct run_results *r, enum expect_path path)
+{
+	char what[128];
+
+	for (unsigned i = 0; i < r->n_watchdogs; i++) {
+		const struct run_watchdog *w = &r->watchdogs[i];
+		const struct run_node *node = &r->nodes[w->node];
+		char number[] = {(char)('0' + w->v.queue), 0};
+		if (!expect_matches(j->e->part[1], node->name) ||
+			!expect_matches(j->e->part[2], node->ports[w->port].name) ||
+			!expect_matches(j->e->part[3], number))
+			continue;
+		snprintf(what, sizeof(what), "pfc_wd.%s.%s.%s.%s", node->name,
+			node->ports[w->port].name, number, j->e->part[4]);
+		offer(j, what, watchdog_value(&w->v, path));
+	}
+}
+
 // As a shell would say it: 128 + signal, and 255 for a command that never ended.
 static void judge_hosts(struct judge *j, const struct run_results *r)
 {
@@ -337,6 +371,13 @@ static void judge_values(struct judge *j, const struct run_results *r)
 	case EXPECT_PATH_QUEUE_MEAN:
 	case EXPECT_PATH_QUEUE_MAX:
 		judge_queues(j, r, path);
+		break;
+	case EXPECT_PATH_WD_DETECTED:
+	case EXPECT_PATH_WD_RESTORED:
+	case EXPECT_PATH_WD_TX_DROPPED:
+	case EXPECT_PATH_WD_RX_DROPPED:
+	case EXPECT_PATH_WD_STORMED:
+		judge_watchdogs(j, r, path);
 		break;
 	case EXPECT_PATH_HOST_EXIT:
 		judge_hosts(j, r);

@@ -137,6 +137,31 @@ static int check_queue(const struct scenario *s, const struct sc_expect *e, FILE
 	return complain(s, e, err, "no switch '%s' has a port called '%s'", e->part[1], e->part[2]);
 }
 
+// SONiC's identity of PFC priority and queue holds here too.
+static bool watched(const struct scenario *s, const struct sc_port *p, const char *part)
+{
+	for (unsigned prio = 0; prio < SC_PRIOS; prio++) {
+		char number[] = {(char)('0' + prio), 0};
+		if ((s->qos[p->qos].wd_prios >> prio & 1) && expect_matches(part, number) &&
+			s->links[p->link].flow_control == SC_FC_PFC)
+			return true;
+	}
+	return false;
+}
+
+static int check_watchdog(const struct scenario *s, const struct sc_expect *e, FILE *err)
+{
+	for (uint32_t n = 0; n < s->n_switches; n++)
+		for (uint16_t p = 0; p < s->nodes[n].n_ports; p++)
+			if (expect_matches(e->part[1], s->nodes[n].name) &&
+				expect_matches(e->part[2], s->nodes[n].ports[p].name) &&
+				watched(s, &s->nodes[n].ports[p], e->part[3]))
+				return 0;
+	return complain(s, e, err,
+		"no PFC watchdog watches queue %s of %s:%s; expected pfc_wd in its QoS profile",
+		e->part[3], e->part[1], e->part[2]);
+}
+
 static int check_host(const struct scenario *s, const struct sc_expect *e, FILE *err)
 {
 	bool host = false;
@@ -214,6 +239,12 @@ static int check_one(const struct scenario *s, const struct sc_expect *e, FILE *
 	case EXPECT_PATH_QUEUE_MEAN:
 	case EXPECT_PATH_QUEUE_MAX:
 		return check_queue(s, e, err);
+	case EXPECT_PATH_WD_DETECTED:
+	case EXPECT_PATH_WD_RESTORED:
+	case EXPECT_PATH_WD_TX_DROPPED:
+	case EXPECT_PATH_WD_RX_DROPPED:
+	case EXPECT_PATH_WD_STORMED:
+		return check_watchdog(s, e, err);
 	case EXPECT_PATH_HOST_EXIT:
 		return check_host(s, e, err);
 	case EXPECT_PATH_LAG_P50:

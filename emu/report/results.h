@@ -18,6 +18,7 @@
 #include "emu/core/simtime.h"
 #include "emu/report/counters.h"
 #include "models/deadlock.h"
+#include "pipelines/ethernet_switch.h"
 
 #define SUMMARY_SCHEMA         "fabemu-summary"
 #define SUMMARY_SCHEMA_VERSION 1
@@ -57,6 +58,13 @@ struct run_queue {
 	uint8_t queue;
 	uint64_t mean_bytes; // over time
 	uint64_t max_bytes;
+};
+
+// What the PFC watchdog did about a queue it watches. Counters as SONiC's PFC_WD_QUEUE_STATS_*.
+struct run_watchdog {
+	uint32_t node;
+	uint16_t port;
+	struct ethernet_switch_wd_view v;
 };
 
 struct run_port {
@@ -234,6 +242,8 @@ struct run_results {
 	unsigned n_flows;
 	const struct run_queue *queues; // those that were ever seen with a frame
 	unsigned n_queues;
+	const struct run_watchdog *watchdogs;
+	unsigned n_watchdogs;
 	const struct deadlock *deadlock; // NULL when the detector was off
 	const struct event *events_log;  // merged, in time order
 	uint64_t n_events_log;

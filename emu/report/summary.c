@@ -209,6 +209,7 @@ static json_t *summary_json(const struct run_results *r)
 	bad |= json_object_set_new(o, "ports", summary_ports(r));
 	bad |= json_object_set_new(o, "priority_groups", summary_pgs(r));
 	bad |= json_object_set_new(o, "queues", summary_queues(r));
+	bad |= json_object_set_new(o, "pfc_watchdog", summary_watchdogs(r));
 	bad |= json_object_set_new(o, "event_log", summary_events(r));
 	bad |= json_object_set_new(o, "expectations", expectations_json(r));
 	bad |= json_object_set_new(o, "invariants", invariants_json(r));

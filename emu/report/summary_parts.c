@@ -219,6 +219,43 @@ json_t *summary_queues(const struct run_results *r)
 	return a;
 }
 
+static json_t *watchdog_json(const struct run_results *r, const struct run_watchdog *w)
+{
+	const struct ethernet_switch_wd_view *v = &w->v;
+	json_t *o = json_pack("{s:o, s:i, s:i, s:s, s:s}", "port", place_json(r, w->node, w->port),
+		"queue", v->queue, "priority", v->prio, "action", pfc_wd_action_name(v->action),
+		"status", v->stormed ? "stormed" : "operational");
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counters[] = {
+		{"deadlock_detected", v->deadlock_detected},
+		{"deadlock_restored", v->deadlock_restored},
+		{"tx_packets", v->all.tx_packets},
+		{"tx_dropped_packets", v->all.tx_dropped_packets},
+		{"rx_packets", v->all.rx_packets},
+		{"rx_dropped_packets", v->all.rx_dropped_packets},
+		{"tx_packets_last", v->last.tx_packets},
+		{"tx_dropped_packets_last", v->last.tx_dropped_packets},
+		{"rx_packets_last", v->last.rx_packets},
+		{"rx_dropped_packets_last", v->last.rx_dropped_packets},
+	};
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		json_object_set_new(
+			o, counters[i].name, json_integer((json_int_t)counters[i].value));
+	return o;
+}
+
+json_t *summary_watchdogs(const struct run_results *r)
+{
+	json_t *a = json_array();
+
+	for (unsigned i = 0; i < r->n_watchdogs; i++)
+		json_array_append_new(a, watchdog_json(r, &r->watchdogs[i]));
+	return a;
+}
+
 json_t *summary_events(const struct run_results *r)
 {
 	json_t *list = json_array();

@@ -17,4 +17,5 @@ json_t *summary_flows(const struct run_results *r);
 json_t *summary_ports(const struct run_results *r);
 json_t *summary_pgs(const struct run_results *r);
 json_t *summary_queues(const struct run_results *r);
+json_t *summary_watchdogs(const struct run_results *r);
 json_t *summary_events(const struct run_results *r);

@@ -49,6 +49,9 @@ SECTION(sec_switch, "switches.NAME",
 		"forwarding latency, from a frame's last bit in to its first bit out at the earliest"),
 	NODE(struct switch_in, qos, "qos", "`default`", "name of a profile in qos:",
 		"its QoS profile"),
+	NODE(struct switch_in, ports, "ports", NULL, "{port: name of a profile in qos:}",
+		"QoS profiles of single ports instead of the switch's (buffer and cell_size "
+		"are the switch's)"),
 	NUM(struct switch_in, sw.buffer, "buffer", Q_SIZE, "auto", 4096, SIZE_MAX_,
 		"its whole packet buffer; auto: the profile's", AUTO),
 	NUM(struct switch_in, sw.ecmp_seed, "ecmp_seed", Q_COUNT, "auto", 0, INT64_MAX,
@@ -112,6 +115,33 @@ SECTION(sec_pg, "qos.NAME.pg.N",
 	NUM(struct pg_in, pg.xoff, "xoff", Q_SIZE, "auto", 0, SIZE_MAX_,
 		"headroom above the threshold for what arrives after XOFF; auto: from rate and delay",
 		AUTO));
+static const struct word wd_actions[] = {
+#define X(id, name, help) {name, PFC_WD_##id},
+	PFC_WD_ACTIONS(X)
+#undef X
+	{NULL, 0}};
+static const struct word wd_conditions[] = {
+#define X(id, name, help) {name, PFC_WD_CONDITION_##id},
+	PFC_WD_CONDITIONS(X)
+#undef X
+	{NULL, 0}};
+
+SECTION(sec_pfc_wd, "qos.NAME.pfc_wd",
+	"The PFC watchdog (SONiC PFC_WD) of the queues of pfcwd_sw_enable; without the section there is "
+	"none.",
+	ENUM(struct sc_pfc_wd, action, "action", wd_actions, "drop",
+		"drop: frames of a stormed queue are dropped; forward: its priority's PFC is off; alert: "
+		"only the event"),
+	NUM(struct sc_pfc_wd, detection_time, "detection_time", Q_TIME, "200ms", SIM_US, 60 * SIM_S,
+		"a queue is stormed when it looked so for this long (SONiC: 100 ms to 5 s)"),
+	NUM(struct sc_pfc_wd, restoration_time, "restoration_time", Q_TIME, "200ms", SIM_US,
+		60 * SIM_S, "and restored when no XOFF came for this long (SONiC: 100 ms to 60 s)"),
+	NUM(struct sc_pfc_wd, poll_interval, "poll_interval", Q_TIME, "200ms", SIM_US, 60 * SIM_S,
+		"how often it looks; of several ports' profiles the shortest, for the whole switch"),
+	ENUM(struct sc_pfc_wd, storm_condition, "storm_condition", wd_conditions, "generic",
+		"what looks like a storm, by ASIC: broadcom, mellanox, or generic (others and virtual)"),
+	BOOL(struct sc_pfc_wd, big_red_switch, "big_red_switch", "no",
+		"every watched queue is stormed from the start and stays so"));
 SECTION(sec_qos, "qos.NAME",
 	"A QoS profile in SONiC's words. Profile `default` is what switches use; every other starts as "
 	"a copy of it. Built in: SONiC's AZURE maps with priorities 3 and 4 lossless.",
@@ -131,6 +161,9 @@ SECTION(sec_qos, "qos.NAME",
 		"lossless priorities: pauses are sent for them and obeyed (sets pfc_tx and pfc_rx)"),
 	CUSTOM(read_pfc_tx, "pfc_tx", NULL, "[priorities]", "send pauses for these only"),
 	CUSTOM(read_pfc_rx, "pfc_rx", NULL, "[priorities]", "obey pauses of these only"),
+	CUSTOM(read_pfcwd_sw_enable, "pfcwd_sw_enable", "pfc_enable", "[priorities], all, or []",
+		"priorities whose queues the PFC watchdog watches, if there is pfc_wd"),
+	CUSTOM(read_pfc_wd, "pfc_wd", NULL, "section, see qos.NAME.pfc_wd", "the PFC watchdog"),
 	NUM(struct qos_in, q.pfc_quanta, "pfc_quanta", Q_COUNT, "65535", 1, 65535,
 		"pause time asked for, in 512-bit times; refreshed before it runs out"),
 	NUM(struct qos_in, q.pfc_response, "pfc_response", Q_TIME, "auto", 0, SIM_MS,
@@ -338,7 +371,7 @@ void scenario_help(FILE *out)
 {
 	static const struct section *const all[] = {&sec_top, &sec_deadlock, &sec_queue_stats, &sec_pools, &sec_defaults,
 		&sec_link_props, &sec_topology, &sec_star, &sec_ring, &sec_leaf_spine, &sec_fat_tree,
-		&sec_switch, &sec_qos, &sec_pg, &sec_queue, &sec_wred, &sec_host, &sec_nic, &sec_dcqcn, &sec_dctcp, &sec_timely, &sec_swift, &sec_hpcc, &sec_np,
+		&sec_switch, &sec_qos, &sec_pg, &sec_queue, &sec_wred, &sec_pfc_wd, &sec_host, &sec_nic, &sec_dcqcn, &sec_dctcp, &sec_timely, &sec_swift, &sec_hpcc, &sec_np,
 		&sec_app, &sec_attach, &sec_run, &sec_replay, &sec_link, &sec_route, &sec_workload, &sec_event,
 		&sec_storm, &sec_corrupt, &sec_lanes, &sec_rate, &sec_ber, &sec_flap, &sec_reboot,
 		&sec_slow, &sec_fault, &sec_gilbert, &sec_capture};

@@ -44,7 +44,7 @@ static bool load_sections(struct loader *l, const struct top *top)
 		ok = false;
 	if (!ok || !load_topology(l, top->topology) || !load_nodes(l, top->switches, top->hosts))
 		return false;
-	if (!load_links(l, top->links) || !load_addresses(l))
+	if (!load_links(l, top->links) || !load_port_qos(l) || !load_addresses(l))
 		return false;
 	ok = load_routing(l, top->routing);
 	ok = load_workloads(l, top->workloads) && ok;

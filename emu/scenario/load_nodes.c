@@ -117,24 +117,74 @@ static void order_nodes(struct loader *l)
 			l->gen_links[i].node[e] = moved[l->gen_links[i].node[e]];
 }
 
+// SC_NONE after an error.
+static uint32_t ref_qos(struct loader *l, const struct ynode *v)
+{
+	const char *name = v->kind == Y_SCALAR ? v->text : "";
+	uint32_t q = names_find(&l->qos_names, name);
+
+	if (q == SC_NONE) {
+		const char *meant = names_suggest(&l->qos_names, name);
+		diag_at(&l->d, v, "no profile '%.60s' in qos:, expected the name of one%s%s%s",
+			name, meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "",
+			meant != NULL ? "?" : "");
+	}
+	return q;
+}
+
+static bool resolve_port_qos(struct loader *l, uint32_t node, const struct ypair *pair)
+{
+	const struct sc_node *n = &l->s->nodes[node];
+	const struct sc_port *p = find_port(l->s, node, pair->key->text);
+
+	if (p == NULL) {
+		diag_at(&l->d, pair->key, "%s has no port of that name, expected one of its links'",
+			n->name);
+		return false;
+	}
+	uint32_t q = ref_qos(l, pair->value);
+	if (q == SC_NONE)
+		return false;
+	if (l->s->qos[q].cell_size != l->s->qos[l->s->switches[node].qos].cell_size) {
+		diag_at(&l->d, pair->value,
+			"has another cell_size than the switch's own profile, expected the same");
+		return false;
+	}
+	l->ports[node][p - n->ports].qos = q;
+	return true;
+}
+
+bool load_port_qos(struct loader *l)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < l->s->n_switches; i++) {
+		const struct ynode *map = l->nodes[i].sw.ports;
+		for (uint16_t p = 0; p < l->s->nodes[i].n_ports; p++)
+			l->ports[i][p].qos = l->s->switches[i].qos;
+		if (map == NULL || ynode_is_null(map))
+			continue;
+		if (map->kind != Y_MAP) {
+			diag_at(&l->d, map,
+				"is %s, expected a mapping such as {eth0: PROFILE, ...}",
+				ynode_kind_name(map));
+			ok = false;
+			continue;
+		}
+		for (uint32_t k = 0; k < map->n; k++)
+			ok = resolve_port_qos(l, i, &map->pairs[k]) && ok;
+	}
+	return ok;
+}
+
 static bool resolve_switch(struct loader *l, struct node_in *in, uint32_t node)
 {
 	struct sc_switch *sw = &in->sw.sw;
 
 	if (in->sw.qos != NULL) {
-		const struct ynode *v = in->sw.qos;
-		const char *name = v->kind == Y_SCALAR ? v->text : "";
-		uint32_t q = names_find(&l->qos_names, name);
-
-		if (q == SC_NONE) {
-			const char *meant = names_suggest(&l->qos_names, name);
-			diag_at(&l->d, v,
-				"no profile '%.60s' in qos:, expected the name of one%s%s%s", name,
-				meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "",
-				meant != NULL ? "?" : "");
+		sw->qos = ref_qos(l, in->sw.qos);
+		if (sw->qos == SC_NONE)
 			return false;
-		}
-		sw->qos = q;
 	}
 	sw->node = node;
 	if (sw->buffer == SC_AUTO)

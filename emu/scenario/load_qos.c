@@ -24,6 +24,7 @@ void qos_azure(struct qos_in *q)
 	memcpy(q->q.pcp_to_tc, dot1p, sizeof(dot1p));
 	memcpy(q->q.tc_to_pg, pg, sizeof(pg));
 	q->q.pfc_tx = q->q.pfc_rx = 1 << 3 | 1 << 4;
+	schema_defaults(&sec_pfc_wd, &q->q.wd);
 	for (unsigned i = 0; i < SC_PRIOS; i++) {
 		struct sc_queue *queue = &q->q.queue[i];
 
@@ -109,6 +110,30 @@ bool read_pfc_enable(struct loader *l, struct ynode *v, void *object)
 		return false;
 	q->q.pfc_rx = q->q.pfc_tx;
 	return true;
+}
+
+bool read_pfcwd_sw_enable(struct loader *l, struct ynode *v, void *object)
+{
+	struct qos_in *q = object;
+
+	q->wd_prios_set = true;
+	return read_prio_mask(l, v, &q->q.wd_prios);
+}
+
+bool read_pfc_wd(struct loader *l, struct ynode *v, void *object)
+{
+	struct sc_pfc_wd *wd = &((struct qos_in *)object)->q.wd;
+
+	wd->enabled = true;
+	if (!schema_apply(l, &sec_pfc_wd, v, wd))
+		return false;
+	if (wd->poll_interval <= wd->detection_time && wd->poll_interval <= wd->restoration_time)
+		return true;
+	diag_at(&l->d, v,
+		"poll_interval exceeds %s, expected no more than detection_time and "
+		"restoration_time",
+		wd->poll_interval > wd->detection_time ? "detection_time" : "restoration_time");
+	return false;
 }
 
 // ---- priority groups and queues ---------------------------------------------------------------
@@ -269,6 +294,25 @@ static bool finish_pg(struct loader *l, const struct ynode *at, struct qos_in *q
 	return true;
 }
 
+static bool finish_wd(struct loader *l, const struct ynode *at, struct qos_in *q)
+{
+	uint8_t alone = q->q.wd_prios & (uint8_t)~q->q.pfc_rx;
+
+	if (!q->q.wd.enabled) {
+		q->q.wd_prios = 0;
+		return true;
+	}
+	if (!q->wd_prios_set)
+		q->q.wd_prios = q->q.pfc_rx;
+	else if (alone != 0) {
+		diag_key(&l->d, at, "pfcwd_sw_enable",
+			"priority %d obeys no PFC, expected it in pfc_enable too",
+			__builtin_ctz(alone));
+		return false;
+	}
+	return true;
+}
+
 // `at`: the profile's map, or the root when there is none.
 static bool finish_qos(struct loader *l, const struct ynode *at, struct qos_in *q)
 {
@@ -314,7 +358,7 @@ static bool add_profile(struct loader *l, const char *name, struct ynode *map,
 		if (defaults != NULL && defaults->kind == Y_MAP)
 			at = defaults;
 	}
-	if (!finish_qos(l, at, q))
+	if (!finish_qos(l, at, q) || !finish_wd(l, at, q))
 		return false;
 	q->q.name = name;
 	q->q.pos = pos_of(map);

@@ -68,9 +68,10 @@ static const char *endpoint_word(struct loader *l, uint32_t endpoint)
 static const struct sc_qos *qos_near(const struct scenario *s, uint32_t endpoint)
 {
 	const struct sc_endpoint *e = &s->endpoints[endpoint];
-	uint32_t peer = sc_peer(s, e->node, e->port).node;
+	struct sc_end peer = sc_peer(s, e->node, e->port);
 
-	return sc_is_host(s, peer) ? &s->qos[0] : &s->qos[s->switches[peer].qos];
+	return sc_is_host(s, peer.node) ? &s->qos[0]
+					: &s->qos[s->nodes[peer.node].ports[peer.port].qos];
 }
 
 static bool choose_class(struct work *w, struct sc_flow *f)

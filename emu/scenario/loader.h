@@ -35,6 +35,7 @@ struct pg_in {
 struct qos_in {
 	struct sc_qos q;
 	struct pg_in pg[SC_PRIOS];
+	bool wd_prios_set;
 };
 
 struct link_in {
@@ -46,6 +47,7 @@ struct link_in {
 struct switch_in {
 	struct sc_switch sw;
 	struct ynode *qos; // name
+	struct ynode *ports;
 };
 
 struct host_in {
@@ -221,7 +223,7 @@ struct top {
 
 // ---- the key table (keys.c) -------------------------------------------------------------------
 
-extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, sec_wred, sec_switch,
+extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, sec_wred, sec_pfc_wd, sec_switch,
 	sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology, sec_star,
 	sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event, sec_storm,
 	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
@@ -243,6 +245,7 @@ void qos_azure(struct qos_in *q);                             // SONiC's AZURE m
 bool load_topology(struct loader *l, struct ynode *topology); // topology.c
 bool load_nodes(struct loader *l, struct ynode *switches, struct ynode *hosts); // load_nodes.c
 bool load_links(struct loader *l, struct ynode *links);                         // load_links.c
+bool load_port_qos(struct loader *l);                                           // load_nodes.c
 bool load_addresses(struct loader *l);                                          // load_addresses.c
 bool load_routing(struct loader *l, struct ynode *routing);                     // load_routing.c
 bool load_workloads(struct loader *l, struct ynode *workloads);                 // load_workloads.c
@@ -300,6 +303,8 @@ bool read_pg_dynamic_th(struct loader *l, struct ynode *v, void *object);
 bool read_pg_static_th(struct loader *l, struct ynode *v, void *object);
 bool read_queue_dynamic_th(struct loader *l, struct ynode *v, void *object);
 bool read_queue_static_th(struct loader *l, struct ynode *v, void *object);
+bool read_pfcwd_sw_enable(struct loader *l, struct ynode *v, void *object);
+bool read_pfc_wd(struct loader *l, struct ynode *v, void *object);
 bool read_wred(struct loader *l, struct ynode *v, void *object);
 
 // ---- references (refs.c) ----------------------------------------------------------------------

@@ -22,6 +22,7 @@
 #include "models/fec.h"
 #include "models/load_balance.h"
 #include "models/np.h"
+#include "models/pfc_wd.h"
 #include "models/verbs.h"
 #include "pipelines/app.h"
 
@@ -72,6 +73,17 @@ struct sc_queue {
 	uint64_t pmax_q32;    // probability at kmax x 2^32; SONiC green_drop_probability
 };
 
+// SONiC PFC_WD.
+struct sc_pfc_wd {
+	bool enabled; // the section was given
+	enum pfc_wd_action action;
+	enum pfc_wd_condition storm_condition;
+	simtime_t detection_time;
+	simtime_t restoration_time;
+	simtime_t poll_interval; // <= both
+	bool big_red_switch;
+};
+
 struct sc_qos {
 	const char *name;
 	struct sc_pos pos;
@@ -87,7 +99,9 @@ struct sc_qos {
 	// queue p (rx). pfc_enable sets both.
 	uint8_t pfc_tx;
 	uint8_t pfc_rx;
-	uint16_t pfc_quanta;   // pause time asked for, in 512-bit times
+	uint16_t pfc_quanta; // pause time asked for, in 512-bit times
+	uint8_t wd_prios;    // priorities watched, subset of pfc_rx; 0 unless wd.enabled
+	struct sc_pfc_wd wd;
 	uint64_t pfc_response; // ps until a received pause takes effect; SC_AUTO: by rate, 802.3
 	uint32_t cell_size;    // bytes
 	uint64_t buffer;       // bytes, the switch's whole buffer
@@ -219,6 +233,7 @@ struct sc_port {
 	uint8_t end;       // which end of the link
 	uint8_t mac[6];    // unique, locally administered unless given
 	uint32_t endpoint; // hosts; SC_NONE for switches
+	uint32_t qos;      // switches: index in qos[]
 };
 
 struct sc_node {

@@ -88,7 +88,7 @@ static void every_key_of_the_schema_is_there(void **state)
 	static const char *const keys[] = {"schema", "schema_version", "fabemu_version", "verdict",
 		"exit_status", "failure", "interrupted", "scenario", "digest", "emulated_ps",
 		"duration_ps", "wall_seconds", "setup_seconds", "events", "data_hops", "frames",
-		"drops", "pool_empty", "deadlock", "flows", "ports", "priority_groups", "queues",
+		"drops", "pool_empty", "deadlock", "flows", "ports", "priority_groups", "queues", "pfc_watchdog",
 		"event_log", "expectations", "invariants", "lag", "apps", "faults", "guests",
 		"captures", "host"};
 	json_t *o = write_and_read(*state);

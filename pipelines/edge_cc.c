@@ -135,10 +135,9 @@ static bool may_go(struct edge *e, unsigned port, struct limiter *l, const struc
 	if (l->next_at > now || paused(p, f))
 		return false;
 	uint32_t wire = frame_wire_bytes(f);
-	uint64_t t = l->byte_time * wire + l->frac;
 
-	l->frac = t & ((1u << BYTE_TIME_SHIFT) - 1);
-	l->next_at = simtime_max(l->next_at, now) + (simtime_t)(t >> BYTE_TIME_SHIFT);
+	l->next_at =
+		simtime_max(l->next_at, now) + serialization_step(l->byte_time, wire, &l->frac);
 	cc_sent(&l->cc, now, wire);
 	obey(&p->ctr, l);
 	return true;

@@ -47,26 +47,6 @@ static void account(struct edge *e, unsigned port, unsigned prio, int32_t bytes)
 		pause_switch(e, port, prio, false);
 }
 
-// A built-in NIC's frame in full, in a frame of the pool of full ones; NULL (counted) without one.
-static struct frame *complete(struct edge *e, unsigned port, struct frame *f)
-{
-	struct rte_mempool *pool = e->node.pool.full;
-	struct frame *full = pool != NULL ? frame_alloc(pool) : NULL;
-
-	if (full == NULL) {
-		node_drop(&e->node, port, f, DROP_NO_MBUF);
-		return NULL;
-	}
-	*full = *f;
-	full->data_off = RTE_PKTMBUF_HEADROOM;
-	full->flags &= (uint8_t) ~(FRAME_F_SYNTH | FRAME_F_HEAD);
-	full->head_len = f->len;
-	frame_materialise(f, frame_data(full), f->len);
-	frame_free(f);
-	e->port[port].ctr.edge_materialised++;
-	return full;
-}
-
 static void watch(struct edge *e, unsigned port, const struct frame *f)
 {
 	struct pkt p;
@@ -110,9 +90,13 @@ void edge_arrive(struct node *n, unsigned port, struct frame *f)
 	if (f->flags & FRAME_F_ROCE && p->watch != NULL)
 		watch(e, port, f);
 	if (f->flags & FRAME_F_SYNTH) {
-		f = complete(e, port, f);
-		if (f == NULL)
+		struct frame *full = frame_complete(n->pool.full, f);
+		if (full == NULL) {
+			node_drop(n, port, f, DROP_NO_MBUF);
 			return;
+		}
+		p->ctr.edge_materialised++;
+		f = full;
 	}
 	uint8_t *mac = frame_data(f);
 	if (!(mac[0] & 1))

@@ -32,7 +32,7 @@ struct bdg_state {
 	uint64_t *out;    // [layer][all rows]: egress ports per ingress port
 	uint64_t *in;     // [layer][all in rows]: ingress ports reached by the current destination
 	uint64_t *fresh;  // as `in`: of these not followed yet
-	uint64_t *routes; // egress ports of one switch, all and those up
+	uint64_t *routes; // egress ports of one switch
 	uint32_t *queue;  // (layer, switch) with fresh ports, a ring
 	bool *queued;
 	uint32_t head, tail, n_queue;
@@ -106,7 +106,7 @@ int bdg_init(struct bdg *b, const struct bdg_fabric *f)
 	s->out = calloc(s->n_layers * s->rows[n] + 1, sizeof(*s->out));
 	s->in = calloc(s->n_layers * s->in_rows[n] + 1, sizeof(*s->in));
 	s->fresh = calloc(s->n_layers * s->in_rows[n] + 1, sizeof(*s->fresh));
-	s->routes = calloc(2 * words((uint16_t)most), sizeof(*s->routes));
+	s->routes = calloc(words((uint16_t)most), sizeof(*s->routes));
 	s->queue = calloc(s->n_queue, sizeof(*s->queue));
 	s->queued = calloc(s->n_queue, sizeof(*s->queued));
 	s->waits = calloc((size_t)s->base[n] * BDG_PGS + 1, sizeof(*s->waits));
@@ -176,42 +176,68 @@ void bdg_source(struct bdg *b, uint32_t sw, uint16_t port, uint16_t mark)
 	reach(b, b->f.by_mark ? mark : 0, sw, port);
 }
 
+// What came in by port `in` can leave by each of the ports.
+static void follow_one(struct bdg *b, uint32_t layer, uint32_t sw, uint16_t in,
+	const uint16_t *ports, uint16_t n_ports)
+{
+	const struct bdg_switch *w = &b->f.sw[sw];
+	uint64_t *out = out_row(b, layer, sw, in);
+	uint32_t bounced = b->f.by_mark ? w->class[layer].bounced : layer;
+
+	for (uint16_t i = 0; i < n_ports; i++) {
+		const struct bdg_port *p = &w->port[ports[i]];
+		add(out, ports[i]);
+		if (p->peer != BDG_NONE)
+			reach(b, w->port[in].up && p->up ? bounced : layer, p->peer, p->peer_port);
+	}
+}
+
+// Takes the fresh ports with routes of their own out of the set.
+static void follow_from(struct bdg *b, uint32_t layer, uint32_t sw, const struct bdg_next *next)
+{
+	uint64_t *fresh = in_row(b, b->s->fresh, layer, sw);
+
+	for (uint16_t i = 0; i < next->n_from; i++) {
+		const struct bdg_from *f = &next->from[i];
+		if (!has(fresh, f->in))
+			continue;
+		fresh[f->in / 64] &= ~(UINT64_C(1) << f->in % 64);
+		follow_one(b, layer, sw, f->in, f->ports, f->n);
+	}
+}
+
 // Fresh ports of a switch in one layer: what comes in by them can leave by every next hop.
 static void follow(struct bdg *b, uint32_t layer, uint32_t sw, const struct bdg_next *next)
 {
 	struct bdg_state *s = b->s;
 	const struct bdg_switch *w = &b->f.sw[sw];
 	size_t n = words(w->n_ports);
-	uint64_t *all = s->routes, *up = s->routes + n, *fresh = in_row(b, s->fresh, layer, sw);
+	uint64_t *all = s->routes, *fresh = in_row(b, s->fresh, layer, sw);
 	uint32_t bounced = b->f.by_mark ? w->class[layer].bounced : layer;
-	bool plain = false, changes = false;
+	bool plain = false;
 
-	memset(all, 0, 2 * n * sizeof(*all));
-	for (uint16_t i = 0; i < next->n; i++) {
+	if (next->n_from > 0)
+		follow_from(b, layer, sw, next);
+	memset(all, 0, n * sizeof(*all));
+	for (uint16_t i = 0; i < next->n; i++)
 		add(all, next->ports[i]);
-		if (w->port[next->ports[i]].up)
-			add(up, next->ports[i]);
-	}
 	for (uint16_t in = 0; in < w->n_ports; in++) {
 		if (!has(fresh, in))
 			continue;
+		if (w->port[in].up && bounced != layer) {
+			follow_one(b, layer, sw, in, next->ports, next->n);
+			continue;
+		}
 		uint64_t *out = out_row(b, layer, sw, in);
 		for (size_t i = 0; i < n; i++)
 			out[i] |= all[i];
-		if (w->port[in].up && bounced != layer)
-			changes = true;
-		else
-			plain = true;
+		plain = true;
 	}
 	memset(fresh, 0, n * sizeof(*fresh));
-	for (uint16_t i = 0; i < next->n; i++) {
+	for (uint16_t i = 0; plain && i < next->n; i++) {
 		const struct bdg_port *p = &w->port[next->ports[i]];
-		if (p->peer == BDG_NONE)
-			continue;
-		if (plain || (changes && !p->up))
+		if (p->peer != BDG_NONE)
 			reach(b, layer, p->peer, p->peer_port);
-		if (changes && p->up)
-			reach(b, bounced, p->peer, p->peer_port);
 	}
 }
 

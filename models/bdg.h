@@ -71,10 +71,18 @@ struct bdg_cycle {
 	struct bdg_hop hop[BDG_LENGTH_MAX];
 };
 
-// Next hops of one destination at a switch.
+// Next hops of one destination at a switch; others for what comes in by some ports.
+struct bdg_from {
+	uint16_t in;
+	const uint16_t *ports;
+	uint16_t n;
+};
+
 struct bdg_next {
 	const uint16_t *ports;
 	uint16_t n;
+	uint16_t n_from;
+	const struct bdg_from *from;
 };
 
 struct bdg_state;

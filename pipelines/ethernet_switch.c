@@ -117,8 +117,13 @@ static void bounce(struct ethernet_switch *s, unsigned in, struct frame *f)
 static __attribute__((noinline)) int route_special(
 	struct ethernet_switch *s, unsigned in, struct frame *f)
 {
-	int out = s->lb.mode == LB_ECMP ? ecmp_port(&s->ecmp, f->dst, f->flow_hash) : balance(s, f);
+	int out = ECMP_NO_ROUTE;
 
+	if (s->from != NULL && s->from[in] != NULL)
+		out = ecmp_port(s->from[in], f->dst, f->flow_hash);
+	if (out < 0)
+		out = s->lb.mode == LB_ECMP ? ecmp_port(&s->ecmp, f->dst, f->flow_hash)
+					    : balance(s, f);
 	if (out >= 0 && s->bounces && s->port[in].above && s->port[out].above)
 		bounce(s, in, f);
 	return out;

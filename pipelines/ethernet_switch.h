@@ -68,6 +68,9 @@ void ethernet_switch_destroy(struct node *n);
 // while nothing runs (set-up, timeline).
 int ethernet_switch_set_route(
 	struct node *n, uint32_t endpoint, const uint16_t *ports, unsigned n_ports);
+// The same for what comes in by port `in` only, which goes before the above.
+int ethernet_switch_set_route_from(
+	struct node *n, unsigned in, uint32_t endpoint, const uint16_t *ports, unsigned n_ports);
 // The ports of a route; returns how many.
 unsigned ethernet_switch_route(const struct node *n, uint32_t endpoint, const uint16_t **ports);
 

@@ -236,6 +236,12 @@ void ethernet_switch_destroy(struct node *n)
 
 	node_fini(n);
 	ecmp_fini(&s->ecmp);
+	for (unsigned i = 0; s->from != NULL && i < n->n_ports; i++)
+		if (s->from[i] != NULL) {
+			ecmp_fini(s->from[i]);
+			free(s->from[i]);
+		}
+	free(s->from);
 	lb_fini(&s->lb);
 	free(s->port);
 	free(s->maps);
@@ -251,6 +257,32 @@ int ethernet_switch_set_route(
 		if (ports[i] >= n->n_ports)
 			return -EINVAL;
 	return ecmp_set(&switch_of(n)->ecmp, endpoint, ports, n_ports);
+}
+
+int ethernet_switch_set_route_from(
+	struct node *n, unsigned in, uint32_t endpoint, const uint16_t *ports, unsigned n_ports)
+{
+	struct ethernet_switch *s = switch_of(n);
+
+	if (in >= n->n_ports)
+		return -EINVAL;
+	for (unsigned i = 0; i < n_ports; i++)
+		if (ports[i] >= n->n_ports)
+			return -EINVAL;
+	if (s->from == NULL)
+		s->from = calloc(n->n_ports, sizeof(*s->from));
+	if (s->from == NULL)
+		return -ENOMEM;
+	if (s->from[in] == NULL) {
+		struct ecmp *e = calloc(1, sizeof(*e));
+		if (e == NULL || ecmp_init(e, s->endpoints->n, s->ecmp.seed) < 0) {
+			free(e);
+			return -ENOMEM;
+		}
+		s->from[in] = e;
+	}
+	s->plain = false;
+	return ecmp_set(s->from[in], endpoint, ports, n_ports);
 }
 
 unsigned ethernet_switch_route(const struct node *n, uint32_t endpoint, const uint16_t **ports)

@@ -92,7 +92,8 @@ struct ethernet_switch {
 	const struct endpoint_table *endpoints;
 	struct ecmp ecmp;
 	struct load_balancer lb;
-	bool plain; // frames are routed by ECMP and go on as they came
+	bool plain;         // frames are routed by ECMP and go on as they came
+	struct ecmp **from; // [n_ports] routes of what comes in there, or NULL; NULL: no such
 	bool bounces;
 	uint8_t bounce[QOS_DSCPS]; // DSCP after a bounce
 	struct mmu mmu;

@@ -26,6 +26,8 @@ struct cbd {
 	uint8_t *level;
 	uint32_t *scratch; // [n_switches]
 	struct bdg_next *next;
+	struct bdg_from *from; // [n_from] of one destination, switch by switch
+	uint32_t n_from;
 	struct sc_end *at;    // [n_endpoints] the other end of an endpoint's link
 	uint16_t kind[MARKS]; // mark -> number among the distinct ones
 	uint16_t n_kinds;
@@ -149,9 +151,14 @@ int cbd_create(const struct scenario *s, struct cbd **out)
 	c->level = calloc(s->n_switches + 1, sizeof(*c->level));
 	c->scratch = calloc(s->n_switches + 1, sizeof(*c->scratch));
 	c->next = calloc(s->n_switches + 1, sizeof(*c->next));
+	for (uint32_t i = 0; i < s->n_routes; i++)
+		c->n_from += s->routes[i].n_from * s->routes[i].n_endpoints;
+	for (uint32_t i = 0; i < s->n_events; i++)
+		c->n_from += s->events[i].route.n_from * s->events[i].route.n_endpoints;
+	c->from = calloc(c->n_from + 1, sizeof(*c->from));
 	c->at = calloc(s->n_endpoints + 1, sizeof(*c->at));
 	number_marks(c);
-	if (!c->sw || !c->ports || !c->level || !c->scratch || !c->next || !c->at ||
+	if (!c->sw || !c->ports || !c->level || !c->scratch || !c->next || !c->at || !c->from ||
 		make_classes(c) < 0) {
 		cbd_free(c);
 		return -ENOMEM;
@@ -191,6 +198,7 @@ void cbd_free(struct cbd *c)
 	free(c->scratch);
 	free(c->next);
 	free(c->at);
+	free(c->from);
 	free(c);
 }
 
@@ -235,8 +243,22 @@ static void enter_any(struct cbd *c, struct bdg *b, uint32_t endpoint)
 
 static void spread_to(struct cbd *c, struct bdg *b, const struct routes *r, uint32_t endpoint)
 {
-	for (uint32_t sw = 0; sw < c->s->n_switches; sw++)
-		c->next[sw].ports = routes_ports(r, sw, endpoint, &c->next[sw].n);
+	uint32_t used = 0;
+
+	for (uint32_t sw = 0; sw < c->s->n_switches; sw++) {
+		struct bdg_next *next = &c->next[sw];
+		next->ports = routes_ports(r, sw, endpoint, &next->n);
+		next->from = c->from + used;
+		next->n_from = 0;
+		for (uint32_t i = 0; i < r->n_from && used < c->n_from; i++) {
+			const struct route_from *f = &r->from[i];
+			if (f->sw != sw || f->endpoint != endpoint || f->set.n == 0)
+				continue;
+			c->from[used++] =
+				(struct bdg_from){f->in, r->ports + f->set.first, f->set.n};
+			next->n_from++;
+		}
+	}
 	bdg_spread(b, c->next);
 }
 
@@ -248,6 +270,9 @@ static bool same_routes(const struct cbd *c, const struct routes *r, uint32_t a,
 
 	if (c->at[b].node != root || sc_is_host(c->s, root))
 		return false;
+	for (uint32_t i = 0; i < r->n_from; i++)
+		if (r->from[i].endpoint == a || r->from[i].endpoint == b)
+			return false;
 	for (uint32_t sw = 0; sw < c->s->n_switches; sw++) {
 		const struct route_set *x = &r->sets[(uint64_t)sw * r->n_endpoints + a];
 		const struct route_set *y = &r->sets[(uint64_t)sw * r->n_endpoints + b];

@@ -161,6 +161,11 @@ void routes_apply(struct fabric *f)
 			ethernet_switch_set_route(f->nodes[sw], e, ports, n);
 		}
 	}
+	for (uint32_t i = 0; i < f->routes->n_from; i++) {
+		const struct route_from *from = &f->routes->from[i];
+		ethernet_switch_set_route_from(f->nodes[from->sw], from->in, from->endpoint,
+			f->routes->ports + from->set.first, from->set.n);
+	}
 }
 
 // ---- hosts -------------------------------------------------------------------------------------

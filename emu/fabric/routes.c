@@ -233,6 +233,22 @@ static bool has_hosts(const struct scenario *s, uint32_t sw)
 	return false;
 }
 
+static int override_from(struct routes *r, const struct route_from *f)
+{
+	for (uint32_t i = 0; i < r->n_from; i++)
+		if (r->from[i].sw == f->sw && r->from[i].in == f->in &&
+			r->from[i].endpoint == f->endpoint) {
+			r->from[i] = *f;
+			return 0;
+		}
+	struct route_from *more = realloc(r->from, (r->n_from + 1) * sizeof(*more));
+	if (more == NULL)
+		return -ENOMEM;
+	r->from = more;
+	r->from[r->n_from++] = *f;
+	return 0;
+}
+
 int routes_override(struct routes *r, const struct sc_route *route)
 {
 	struct route_set shared;
@@ -241,6 +257,16 @@ int routes_override(struct routes *r, const struct sc_route *route)
 	if (rc < 0)
 		return rc;
 	shared.explicit_route = true;
+	for (uint32_t i = 0; i < route->n_endpoints; i++)
+		for (uint16_t k = 0; k < route->n_from; k++) {
+			struct route_from f = {
+				route->sw, route->endpoints[i], route->from[k], shared};
+			rc = override_from(r, &f);
+			if (rc < 0)
+				return rc;
+		}
+	if (route->n_from > 0)
+		return 0;
 	for (uint32_t i = 0; i < route->n_endpoints; i++)
 		*set_of(r, route->sw, route->endpoints[i]) = shared;
 	return 0;
@@ -313,6 +339,7 @@ void routes_free(struct routes *r)
 	if (r == NULL)
 		return;
 	free(r->sets);
+	free(r->from);
 	free(r->ports);
 	free(r);
 }

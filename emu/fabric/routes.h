@@ -15,10 +15,20 @@ struct route_set {
 	bool explicit_route;
 };
 
+// Another route for what comes in by one port.
+struct route_from {
+	uint32_t sw;
+	uint32_t endpoint;
+	uint16_t in;
+	struct route_set set;
+};
+
 struct routes {
 	uint32_t n_switches;
 	uint32_t n_endpoints;
 	struct route_set *sets; // [n_switches][n_endpoints]
+	struct route_from *from;
+	uint32_t n_from;
 	uint16_t *ports;
 	uint32_t n_ports;
 	uint32_t cap_ports;

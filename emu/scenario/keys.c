@@ -222,6 +222,8 @@ SECTION(sec_route, "routing[]",
 		"destinations", .required = true),
 	NODE(struct route_in, via, "via", NULL, "neighbour, switch:port, a list of them, or drop",
 		"next hops of equal cost"),
+	NODE(struct route_in, from, "from", NULL, "neighbour, switch:port, or a list of them",
+		"with switch and via: only for what comes in from there (a tunnel's far end, policy)"),
 	NODE(struct route_in, path, "path", NULL, "[switch, switch, ...]",
 		"instead of switch and via: each forwards to the next"));
 

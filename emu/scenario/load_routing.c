@@ -100,12 +100,12 @@ static bool add_ports_to(struct loader *l, const struct ynode *at, uint32_t sw, 
 	return false;
 }
 
-static bool read_via(struct loader *l, struct ynode *v, struct sc_route *r)
+// Ports of switch `sw` by their names or those of the neighbours behind them.
+static bool read_ports(
+	struct loader *l, struct ynode *v, uint32_t sw, const uint16_t **out, uint16_t *n_out)
 {
 	uint16_t *ports = NULL, n = 0;
 
-	if (v->kind == Y_SCALAR && strcmp(v->text, "drop") == 0)
-		return true;
 	for (uint32_t i = 0; i < list_count(v); i++) {
 		const struct ynode *item = list_item(v, i);
 		struct sc_end e;
@@ -113,25 +113,32 @@ static bool read_via(struct loader *l, struct ynode *v, struct sc_route *r)
 		if (!ref_port(l, item, &e))
 			return false;
 		if (strchr(item->text, ':') == NULL) {
-			if (!add_ports_to(l, item, r->sw, e.node, &ports, &n))
+			if (!add_ports_to(l, item, sw, e.node, &ports, &n))
 				return false;
 			continue;
 		}
-		if (e.node != r->sw) {
+		if (e.node != sw) {
 			diag_at(&l->d, item, "is a port of another node, expected one of %s",
-				l->s->nodes[r->sw].name);
+				l->s->nodes[sw].name);
 			return false;
 		}
 		ports = arena_grow(l->a, ports, n, sizeof(*ports));
 		ports[n++] = e.port;
 	}
 	if (n == 0) {
-		diag_at(&l->d, v, "is empty, expected a neighbour, a port, or drop");
+		diag_at(&l->d, v, "is empty, expected a neighbour or a port");
 		return false;
 	}
-	r->ports = ports;
-	r->n_ports = n;
+	*out = ports;
+	*n_out = n;
 	return true;
+}
+
+static bool read_via(struct loader *l, struct ynode *v, struct sc_route *r)
+{
+	if (v->kind == Y_SCALAR && strcmp(v->text, "drop") == 0)
+		return true;
+	return read_ports(l, v, r->sw, &r->ports, &r->n_ports);
 }
 
 static void push_route(
@@ -175,10 +182,12 @@ bool read_route(
 		return false;
 	r.endpoints = dst.of;
 	r.n_endpoints = dst.n;
-	if (in.path != NULL && (!path_allowed || in.sw != NULL || in.via != NULL)) {
+	if (in.path != NULL &&
+		(!path_allowed || in.sw != NULL || in.via != NULL || in.from != NULL)) {
 		diag_at(&l->d, in.path,
-			path_allowed ? "is given together with switch or via, expected one way"
-				     : "is not possible here, expected switch and via");
+			path_allowed
+				? "is given together with switch, via or from, expected one way"
+				: "is not possible here, expected switch and via");
 		return false;
 	}
 	if (in.path != NULL)
@@ -190,6 +199,12 @@ bool read_route(
 	}
 	r.sw = ref_switch(l, in.sw);
 	if (r.sw == SC_NONE || !read_via(l, in.via, &r))
+		return false;
+	if (in.from != NULL && r.n_ports == 0) {
+		diag_at(&l->d, in.via, "is drop together with from, expected next hops");
+		return false;
+	}
+	if (in.from != NULL && !read_ports(l, in.from, r.sw, &r.from, &r.n_from))
 		return false;
 	push_route(l, routes, n, &r);
 	return true;

@@ -81,7 +81,7 @@ struct topologies_in { // which generators were named
 };
 
 struct route_in {
-	struct ynode *sw, *dst, *via, *path;
+	struct ynode *sw, *dst, *via, *path, *from;
 };
 
 enum work_type { WORK_FLOW, WORK_INCAST, WORK_PERMUTATION, WORK_ALL_TO_ALL };

@@ -282,6 +282,8 @@ struct sc_route {
 	uint32_t n_endpoints;
 	const uint16_t *ports; // next hops, equal cost; n_ports 0: drop (no_route)
 	uint16_t n_ports;
+	const uint16_t *from; // only what comes in by these ports; n_from 0: all
+	uint16_t n_from;
 	struct sc_pos pos;
 };
 

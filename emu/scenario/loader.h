@@ -223,12 +223,12 @@ struct top {
 
 // ---- the key table (keys.c) -------------------------------------------------------------------
 
-extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, sec_wred, sec_pfc_wd, sec_switch,
-	sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology, sec_star,
-	sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event, sec_storm,
-	sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot, sec_slow,
-	sec_fault, sec_gilbert, sec_dcqcn, sec_dctcp, sec_timely, sec_swift, sec_hpcc, sec_np,
-	sec_queue_stats, sec_app;
+extern const struct section sec_top, sec_defaults, sec_qos, sec_pg, sec_queue, sec_wred, sec_pfc_wd,
+	sec_switch, sec_host, sec_nic, sec_attach, sec_run, sec_replay, sec_link, sec_topology,
+	sec_star, sec_ring, sec_leaf_spine, sec_fat_tree, sec_route, sec_workload, sec_event,
+	sec_storm, sec_corrupt, sec_capture, sec_lanes, sec_rate, sec_ber, sec_flap, sec_reboot,
+	sec_slow, sec_fault, sec_gilbert, sec_dcqcn, sec_dctcp, sec_timely, sec_swift, sec_hpcc,
+	sec_np, sec_queue_stats, sec_app;
 extern const struct word fec_words[];                                       // keys_events.c
 extern const struct word cc_words[], edge_cc_words[], dcqcn_preset_words[]; // keys_cc.c
 

@@ -15,9 +15,9 @@
 #include "emu/scenario/loader.h"
 
 static const struct section *const sections[] = {&sec_top, &sec_defaults, &sec_qos, &sec_pg,
-	&sec_queue, &sec_wred, &sec_pfc_wd, &sec_switch, &sec_host, &sec_nic, &sec_attach, &sec_run, &sec_replay,
-	&sec_link, &sec_topology, &sec_star, &sec_ring, &sec_leaf_spine, &sec_fat_tree, &sec_route,
-	&sec_workload, &sec_event, &sec_storm, &sec_corrupt, &sec_capture};
+	&sec_queue, &sec_wred, &sec_pfc_wd, &sec_switch, &sec_host, &sec_nic, &sec_attach, &sec_run,
+	&sec_replay, &sec_link, &sec_topology, &sec_star, &sec_ring, &sec_leaf_spine, &sec_fat_tree,
+	&sec_route, &sec_workload, &sec_event, &sec_storm, &sec_corrupt, &sec_capture};
 
 #define N_SECTIONS (sizeof(sections) / sizeof(sections[0]))
 

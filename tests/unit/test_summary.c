@@ -88,9 +88,9 @@ static void every_key_of_the_schema_is_there(void **state)
 	static const char *const keys[] = {"schema", "schema_version", "fabemu_version", "verdict",
 		"exit_status", "failure", "interrupted", "scenario", "digest", "emulated_ps",
 		"duration_ps", "wall_seconds", "setup_seconds", "events", "data_hops", "frames",
-		"drops", "pool_empty", "deadlock", "flows", "ports", "priority_groups", "queues", "pfc_watchdog",
-		"event_log", "expectations", "invariants", "lag", "apps", "faults", "guests",
-		"captures", "host"};
+		"drops", "pool_empty", "deadlock", "flows", "ports", "priority_groups", "queues",
+		"pfc_watchdog", "event_log", "expectations", "invariants", "lag", "apps", "faults",
+		"guests", "captures", "host"};
 	json_t *o = write_and_read(*state);
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)

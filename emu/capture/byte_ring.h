@@ -69,6 +69,12 @@ static inline void byte_ring_commit(struct byte_ring *r, uint32_t bytes)
 		&r->tail, r->tail + (bytes <= to_end ? bytes : to_end + bytes), __ATOMIC_RELEASE);
 }
 
+// Where the last record published so far ends: `head` once it is released. Consumer only.
+static inline uint64_t byte_ring_end(const struct byte_ring *r)
+{
+	return __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+}
+
 // The oldest record, NULL when the ring is empty. Consumer only.
 static inline const void *byte_ring_peek(struct byte_ring *r)
 {

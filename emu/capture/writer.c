@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // The writer's thread: empties the rings, and writes what can no longer be preceded by anything.
 //
-// Virtual clock: that is what lies before the watermark. It is read before the rings: what the
-// lcores produced before it was set is then seen in them.
+// Virtual clock: that is what lies before the watermark. It is read before the rings, and each ring
+// is then emptied of all it held: what the lcores produced before the watermark was set is merged
+// before anything is written.
 //
 // Wall clock: there is no such promise; a frame is held back for two rounds of ROUND_NS, far longer
 // than one lcore's loop is behind another's unless the host stalls, and then the order of a few
@@ -12,9 +13,8 @@
 
 #include "emu/capture/internal.h"
 
-#define ROUND_NS  20000000
-#define IDLE_NS   500000
-#define DRAIN_MAX 4096 // records of one ring before the next gets its turn
+#define ROUND_NS 20000000
+#define IDLE_NS  500000
 
 static int64_t host_ns(void)
 {
@@ -24,12 +24,15 @@ static int64_t host_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+// Takes what the ring holds now. What comes meanwhile waits for the next turn, so that a busy
+// producer does not keep the writer here.
 static unsigned drain_ring(struct capture *c, struct byte_ring *ring)
 {
+	const uint64_t end = byte_ring_end(ring);
 	const struct record *r;
 	unsigned n = 0;
 
-	while (n < DRAIN_MAX && (r = byte_ring_peek(ring)) != NULL) {
+	while (ring->head != end && (r = byte_ring_peek(ring)) != NULL) {
 		uint32_t bytes = r->bytes;
 		c->last_at = simtime_max(c->last_at, r->at);
 		if (merge_add(&c->merge, r) < 0) {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <glob.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -108,7 +109,7 @@ static void observe(unsigned port, enum observe_dir d, const struct frame *f, si
 // ---- reading back ----------------------------------------------------------------------------
 
 struct got {
-	unsigned n, icrc_ok;
+	unsigned n, icrc_ok, backwards; // backwards: frames earlier than the one before them
 	int64_t ns[64];
 	uint32_t qp[64], caplen[64], len[64];
 };
@@ -118,6 +119,7 @@ static struct got read_back(const char *file)
 	struct got g = {0};
 	struct reader *r;
 	struct reader_frame f;
+	int64_t before = INT64_MIN;
 	char err[512];
 	int ret;
 
@@ -127,7 +129,8 @@ static struct got read_back(const char *file)
 		struct pkt p;
 		unsigned i = g.n < 64 ? g.n : 63;
 		enum pkt_error e = pkt_parse_head(f.data, f.caplen, f.len, &p);
-		g.ns[i] = f.time_ns;
+		g.backwards += f.time_ns < before;
+		g.ns[i] = before = f.time_ns;
 		g.qp[i] = e == PKT_OK ? p.dest_qp : 0;
 		g.caplen[i] = f.caplen;
 		g.len[i] = f.len;
@@ -191,6 +194,33 @@ static void frames_are_whole_and_in_time_order(void **state)
 	assert_null(node.ports[0].obs);
 	for (uint32_t i = 0; i < 5; i++)
 		free_frame(f[i]);
+}
+
+// A writer that falls behind (here both threads have one CPU) has all that was recorded before the
+// watermark in order, not only the first of it. The earliest frame comes last.
+static void a_long_backlog_is_merged_before_it_is_written(void **state)
+{
+	struct capture_config cfg = config();
+	struct frame *f = synth(1);
+	cpu_set_t all, one;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	struct capture *c = open_capture(&cfg);
+
+	for (unsigned i = 15000; i > 0; i--)
+		observe(0, OBSERVE_RX, f, i * SIM_NS);
+	capture_watermark(c, SIM_US * 1000);
+	usleep(20000);
+	sched_setaffinity(0, sizeof(all), &all);
+	assert_int_equal(capture_close(c, NULL), 0);
+
+	struct got g = read_back(path);
+	assert_int_equal(g.n, 15000);
+	assert_int_equal(g.backwards, 0);
+	free_frame(f);
 }
 
 static void nothing_is_written_before_the_watermark_allows(void **state)
@@ -504,6 +534,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_are_whole_and_in_time_order),
+		cmocka_unit_test(a_long_backlog_is_merged_before_it_is_written),
 		cmocka_unit_test(nothing_is_written_before_the_watermark_allows),
 		cmocka_unit_test(interfaces_are_named_after_port_and_direction),
 		cmocka_unit_test(comments_say_what_happened),

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from endpoints_test import (PREFIX, Skip, check, console, harness, need, peer_for_guests, run,  # noqa: E402
+from endpoints_test import (PREFIX, ROOT, Skip, check, console, harness, need, peer_for_guests, run,  # noqa: E402
                             statuses, write)
 
 # The guest's /proc has no clock to wait by but sleep; emulated time begins when it is ready.
@@ -178,7 +178,17 @@ def cm_path(exe, tmp, peer):
     check(a["messages"] == 19 and a["status"] == "RUNNING" and a["mismatches"] == 0, a)
 
 
-CASES = {"interop_cm_path": cm_path, "interop_clients": clients, "interop_servers": servers, "interop_bad_path": bad_path}
+def config(exe, tmp, peer):
+    """The scenario of configs/ holds; the capture of it is a protocol without violations, by both."""
+    out, s = run(exe, tmp, os.path.join(ROOT, "configs", "rxe-interop.yaml"))
+    check(s["verdict"] == "held", s["expectations"])
+    judge(s, out, 5)
+    errors = [e for c in harness.capture_files(s, out) for e in harness.capture_errors(c)]
+    check(not errors, "\n".join(errors))
+
+
+CASES = {"interop_config": config, "interop_cm_path": cm_path, "interop_clients": clients,
+         "interop_servers": servers, "interop_bad_path": bad_path}
 
 
 def main(case, exe):

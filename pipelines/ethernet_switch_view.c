@@ -218,6 +218,15 @@ void ethernet_switch_queue(
 	};
 }
 
+uint64_t ethernet_switch_queue_bytes(
+	const struct node *n, unsigned port, unsigned queue, uint64_t *tx_frames)
+{
+	const struct switch_queue *q = &switch_of_const(n)->port[port].queue[queue];
+
+	*tx_frames = q->tx_frames;
+	return q->bytes;
+}
+
 void ethernet_switch_pool(const struct node *n, struct ethernet_switch_pool_view *out)
 {
 	const struct ethernet_switch *s = switch_of_const(n);

@@ -19,11 +19,12 @@ static void sample(struct engine *e, simtime_t now, void *arg)
 
 	for (uint32_t sw = 0; sw < f->s->n_switches; sw++) {
 		for (unsigned i = 0; i < f->s->nodes[sw].n_ports * (unsigned)PRIO_COUNT; i++, q++) {
-			struct ethernet_switch_queue_view v;
-			ethernet_switch_queue(f->nodes[sw], i / PRIO_COUNT, i % PRIO_COUNT, &v);
-			q->sum_bytes += v.bytes;
-			q->max_bytes = RTE_MAX(q->max_bytes, v.bytes);
-			sent += v.tx_frames;
+			uint64_t tx_frames;
+			uint64_t bytes = ethernet_switch_queue_bytes(
+				f->nodes[sw], i / PRIO_COUNT, i % PRIO_COUNT, &tx_frames);
+			q->sum_bytes += bytes;
+			q->max_bytes = RTE_MAX(q->max_bytes, bytes);
+			sent += tx_frames;
 		}
 	}
 	f->queue_looks++;

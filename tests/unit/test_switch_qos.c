@@ -10,8 +10,11 @@
 static uint64_t tx_bytes(unsigned port, unsigned queue)
 {
 	struct ethernet_switch_queue_view v;
+	uint64_t tx_frames;
 
 	ethernet_switch_queue(b->sw, port, queue, &v);
+	assert_int_equal(ethernet_switch_queue_bytes(b->sw, port, queue, &tx_frames), v.bytes);
+	assert_int_equal(tx_frames, v.tx_frames);
 	return v.tx_bytes;
 }
 
